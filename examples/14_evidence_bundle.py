@@ -39,8 +39,8 @@ def show(target):
 
     report = check_bundle(target, bundle.digest)
     print(f"the check finds {len(report.findings)} things wrong; exit code {int(report.exit_code)}")
-    for count, what in report.checked:
-        print(f"  {count:>3} {what}")
+    for checked in report.checked:
+        print(f"  {checked.count:>3} {checked.what}")
 
     altered = bundle.files[MATRICES].replace(b"[31, 0, 0]", b"[81, 0, 0]")
     report = check_files("altered", {**bundle.files, MATRICES: altered}, bundle.digest)

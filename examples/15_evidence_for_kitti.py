@@ -120,8 +120,8 @@ def show(folder, data=()):
             print(f"  {defeater}")
     report = check_bundle(folder / "bundle", bundle.digest)
     print(f"{len(report.findings)} findings, exit code {int(report.exit_code)}")
-    for number, what in report.checked:
-        print(f"  {number:>3} {what}")
+    for checked in report.checked:
+        print(f"  {checked.count:>3} {checked.what}")
 
 
 with tempfile.TemporaryDirectory() as name:

@@ -28,6 +28,7 @@ from small_logs import HAND
 from verifier.analysis.settings import ConfidenceSettings
 from verifier.base.checksums import with_checksums
 from verifier.base.errors import ExitCode, UsageError
+from verifier.base.files import document_text
 from verifier.cli import main
 from verifier.closedloop.logfiles import write_logs
 from verifier.evidence.bundle.build import Sources, make_bundle
@@ -340,7 +341,7 @@ def fitting(manifest, path, raw):
     entries = {each.path: each for each in read_manifest(manifest).files}
     if path in entries:
         entries[path] = Entry.of(path, entries[path].role, entries[path].about, raw)
-    return manifest_of("forged", entries).json_text().encode()
+    return document_text(manifest_of("forged", entries)).encode()
 
 
 def fault_of(one, name, folder, rng):

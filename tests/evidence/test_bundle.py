@@ -17,6 +17,7 @@ from small_bundles import MATRICES, SPEC, write_inputs
 
 from verifier.analysis.settings import ConfidenceSettings
 from verifier.base.errors import InputError, LimitError
+from verifier.base.files import document_text
 from verifier.cli import main
 from verifier.evidence.bundle.archive import read_bundle, write_bundle
 from verifier.evidence.bundle.build import Sources, build_bundle, make_bundle
@@ -25,6 +26,8 @@ from verifier.evidence.bundle.request import Request, request_of, typed
 from verifier.language.expressions import Source, parse_expression
 from verifier.study.inputs import Selection
 from verifier.study.options import RunOptions
+
+pytestmark = pytest.mark.usefixtures("results_made_once")
 
 FEW = RunOptions(confidence=ConfidenceSettings(draws=500))
 
@@ -113,6 +116,7 @@ def test_every_requirement_has_a_row_and_one_that_was_not_run_says_so(tmp_path):
     assert float(rows[1]["probability"]) == pytest.approx(0.81, abs=1e-12)
 
 
+@pytest.mark.usefixtures("made_anew")
 def test_a_second_build_has_the_same_bytes(tmp_path, monkeypatch):
     targets = []
     for name, user in (("first", "jane_doe"), ("second", "john_roe")):
@@ -149,7 +153,7 @@ def test_an_archive_has_one_date_and_one_mode(tmp_path, monkeypatch, built):
             assert archive.namelist() == sorted(built.files)
         report = check_bundle(tmp_path / f"{name}.zip", built.digest)
         assert report.sound
-        assert report.demanded
+        assert report.digest_demanded
 
 
 def test_folder_and_archive_hold_the_same_files_and_check_clean_anywhere(tmp_path, monkeypatch, built):
@@ -164,11 +168,12 @@ def test_folder_and_archive_hold_the_same_files_and_check_clean_anywhere(tmp_pat
         assert (report.findings, report.exit_code, report.verdict) == ((), 0, "inconclusive")
 
 
+@pytest.mark.usefixtures("made_anew")
 def test_everything_computed_anew_is_the_same(tmp_path, built):
     write_bundle(built.files, tmp_path / "b")
     report = check_bundle(tmp_path / "b", recompute=True)
     assert report.findings == ()
-    done = {what: count for count, what in report.checked}
+    done = {one.what: one.count for one in report.checked}
     assert done["probabilities computed as exact fractions by Storm"] == 6
     assert done["results recomputed and compared byte for byte"] == 9 + 54
 
@@ -268,10 +273,10 @@ def test_a_request_reads_back_as_it_was_written(options):
     options = options.by_default()
     files = {"spec": "inputs/s", "model": "inputs/m", "matrices": "inputs/c", "given": ("inputs/g",)}
     asked = Request(**files, asked=typed(options), command=("verify",), day=datetime.date(2026, 5, 1))
-    text = asked.json_text()
+    text = document_text(asked)
     back = request_of(json.loads(text))
     assert back == asked
-    assert back.json_text() == text
+    assert document_text(back) == text
     assert replace(back.options.selection, initial=None) == replace(options.selection, initial=None)
     assert replace(back.options, selection=Selection()) == replace(options, selection=Selection())
 
@@ -337,7 +342,7 @@ def test_a_bundle_of_means_over_all_scenarios_is_sound(tmp_path):
     files = make_bundle(Sources(*write_inputs(tmp_path, spec)), FEW).files
     report = check_files("b", files)
     assert report.findings == ()
-    assert "mean" in {name for name, *_ in report.requirements}
+    assert "mean" in {one.requirement for one in report.requirements}
     run = next(each for each in json.loads(files["results/run.json"])["requirements"] if each["name"] == "mean")
     (mean,) = run["means"]
     rows = {row["requirement"]: row for row in csv.DictReader(files["trace.csv"].decode().splitlines())}
@@ -354,7 +359,7 @@ def sound_bundles(folder, seeds):
         made = make_bundle(Sources(*write_cyclic(folder / str(seed), seed)), FEW)
         report = check_files("b", made.files)
         assert report.findings == (), (seed, [str(finding) for finding in report.findings])
-        computed += sum(count for count, what in report.checked if what.startswith("probabilities recomputed"))
+        computed += sum(one.count for one in report.checked if one.what.startswith("probabilities recomputed"))
     return computed
 
 

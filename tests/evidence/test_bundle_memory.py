@@ -17,6 +17,8 @@ from verifier.evidence.bundle.check import check_files
 from verifier.perception.confusion.contexts import Contexts
 from verifier.study.options import RunOptions
 
+pytestmark = pytest.mark.usefixtures("results_made_once")
+
 SPEC = """model "../models/two_looks.toml"
 planner careful
 environments ped

@@ -20,7 +20,10 @@ from verifier.evidence.bundle import certificates, contents
 from verifier.evidence.bundle.archive import read_bundle, write_bundle
 from verifier.evidence.bundle.build import Sources, make_bundle
 from verifier.evidence.bundle.check import check_files
+from verifier.evidence.findings import CheckedCount
 from verifier.study.options import RunOptions
+
+pytestmark = pytest.mark.usefixtures("results_made_once")
 
 BOUNDS = "/requirements/0/points/0/uncertainty/confidence_bounds"
 STEPS = "certificates/block001_requirement01_point_steps_01.json"
@@ -39,10 +42,10 @@ def test_bounds_are_computed_again_and_graded_so(bundle, monkeypatch):
         monkeypatch.setattr(contents, limit, 0)
     report = check_files("b", bundle.files)
     assert report.findings == ()
-    assert (10, "confidence bounds computed again, where steps are counted") in report.checked
-    assert report.grades.proven == 5 * 4  # in five documents the numbers of the engines
-    assert report.grades.recomputed == 5 * 2  # the bounds
-    assert (5, "probabilities, with their numerical bounds, that certificates prove") in report.checked
+    assert CheckedCount(10, "confidence bounds computed again, where steps are counted") in report.checked
+    assert report.numbers.proven == 5 * 4  # in five documents the numbers of the engines
+    assert report.numbers.recomputed == 5 * 2  # the bounds
+    assert CheckedCount(5, "probabilities, with their numerical bounds, that certificates prove") in report.checked
     omitted = {each["path"]: each["reason"] for each in json.loads(bundle.files["results/omitted.json"])["omitted"]}
     assert "a check computes bounds again" in omitted["certificates/block001_requirement01"]
     point = json.loads(bundle.files["results/run.json"])["requirements"][0]["points"][0]
@@ -175,9 +178,10 @@ def test_the_program_decides_the_bundle_from_outside(bundle, tmp_path):
         assert "block001_requirement01_point_steps_01.json: proven: 0.8166292794961" in told
         assert "3 of 3 certificates proven; not decided: whether they are about the model" in told
         report = check_files("b", read_bundle(path))
-        assert (report.findings, report.grades.proven) == ((), 20)
+        assert (report.findings, report.numbers.proven) == ((), 20)
 
 
+@pytest.mark.usefixtures("made_anew")
 def test_what_takes_too_long_to_check_has_no_certificate_and_is_computed_again(bundle, tmp_path, monkeypatch):
     monkeypatch.setattr(step_kernel, "MOST", 10)
     spec, matrices = write_system(tmp_path, "F[1000000,1000003] (x = 3)")
@@ -185,9 +189,9 @@ def test_what_takes_too_long_to_check_has_no_certificate_and_is_computed_again(b
     assert not [path for path in made.files if path.startswith("certificates/")]
     report = check_files("b", made.files)
     assert report.findings == ()
-    assert (report.grades.proven, report.grades.recomputed) == (0, 3 * 4)
+    assert (report.numbers.proven, report.numbers.recomputed) == (0, 3 * 4)
     said = "probabilities recomputed by the batch engine, with rigorous enclosures"
-    assert (3, f"{said}: there is no certificate, or checking it takes too long") in report.checked
+    assert CheckedCount(3, f"{said}: there is no certificate, or checking it takes too long") in report.checked
 
 
 @pytest.fixture
@@ -202,13 +206,14 @@ def sides(files):
     return {path.rpartition("_")[2] for path in paths}, sum("/require01_" in path for path in paths)
 
 
+@pytest.mark.usefixtures("made_anew")
 def test_a_window_in_place_of_a_large_product_also_for_required_recalls(made, monkeypatch):
     monkeypatch.setattr(certificates, "_LARGE", 100)
     bundle = made()
     assert sides(bundle.files) == ({"steps"}, 2)
     report = check_files("b", bundle.files)
     assert report.findings == ()
-    assert report.grades.proven == 4 * (3 + 3)  # of three runs; measured, at the required and at a perfect recall
+    assert report.numbers.proven == 4 * (3 + 3)  # of three runs; measured, at the required and at a perfect recall
     path = "certificates/require01_answer01_perfect-block001_requirement01_point_steps_01.json"
     changed = certificate(bundle, lambda content: content["window"].update(high=21), path)
     assert path in {each.file for each in check_files("b", forged(bundle, changed)).findings}
@@ -249,7 +254,7 @@ def test_a_certificate_of_something_else_does_not_count(bundle):
         changed = forged(bundle, {path: b"{}\n"})
         report = check_files("b", changed)
         assert path in {each.file for each in report.findings}
-        assert report.grades is None or report.grades.proven == 0
+        assert report.numbers is None or report.numbers.proven == 0
 
 
 def test_a_value_no_larger_than_its_own_error_is_found_again(tmp_path):

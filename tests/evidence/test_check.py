@@ -15,15 +15,14 @@ from verifier.base.errors import LimitError, NoAnswerError
 from verifier.cli import main
 from verifier.cli.evidence import check_text
 from verifier.evidence.bundle.archive import ReadingLimits, write_bundle
-from verifier.evidence.bundle.build import Sources, input_words, make_bundle
+from verifier.evidence.bundle.build import Sources, make_bundle
 from verifier.evidence.bundle.check import CheckLimits, check_bundle, check_files
 from verifier.evidence.bundle.contents import check_recomputed
 from verifier.evidence.bundle.derived_artefacts import derived_row
 from verifier.evidence.bundle.layout import input_paths
-from verifier.evidence.bundle.making import planned_words
 from verifier.evidence.bundle.parts import read_parts
 from verifier.evidence.bundle.request import Request, request_of, unpacked_inputs
-from verifier.evidence.findings import CheckReport, Finding, Grades, Kind, Log
+from verifier.evidence.findings import CheckReport, Finding, Grades, Log, Misstated, RequirementVerdict
 from verifier.language.specs import read_spec
 from verifier.study.case import Study
 from verifier.study.options import RunOptions
@@ -244,18 +243,28 @@ def test_last_digits_and_library_versions_may_differ_on_another_machine(built):
     request = request_of(json.loads(files["request.json"]))
     with unpacked_inputs(files, request) as read:
         rebuilt = Study.of(read.inputs, request.options)
-        about = {**input_words(request), **planned_words(rebuilt, files)}
         log = Log()
-        check_recomputed(read_parts(request, read, rebuilt, files, about), log)
+        check_recomputed(read_parts(request, read, rebuilt, files), log)
     assert log.findings == []
     assert any(each.startswith("the last digits of 1 numbers") for each in log.unchecked)
     assert any("with numpy" in each for each in log.unchecked)
 
 
 def last_lines(findings=(), grades=None):
-    stated = (("stops", "careful", "satisfied", "conditional on A1"), ("drives_on", "careful", "inconclusive", ""))
-    whole = "" if findings else "status: inconclusive: drives_on"
-    report = CheckReport("b", "0" * 64, False, findings, (), ("this",), "inconclusive", stated, grades, whole)
+    stops = RequirementVerdict("stops", "careful", "satisfied", "conditional on A1")
+    drives_on = RequirementVerdict("drives_on", "careful", "inconclusive", "")
+    report = CheckReport(
+        bundle="b",
+        digest="0" * 64,
+        digest_demanded=False,
+        findings=findings,
+        checked=(),
+        unchecked=("this",),
+        verdict="inconclusive",
+        requirements=(stops, drives_on),
+        numbers=grades,
+        status="" if findings else "status: inconclusive: drives_on",
+    )
     return check_text(report).splitlines()[2 + len(findings) :]
 
 
@@ -275,7 +284,7 @@ def test_the_last_lines_say_the_status_first_and_then_how_numbers_were_checked()
         "numbers in the results: 36 proven, 869 recomputed, 0 compared only by hash",
         "every number proven or recomputed",
     ]
-    wrong = Finding("results/run.json", "/verdict", "satisfied", "violated", Kind.CONTENT)
+    wrong = Misstated("results/run.json", "/verdict", "satisfied", "violated")
     assert last_lines((wrong,)) == [*status, "files: intact", "1 finding: the results are not confirmed"]
     bytes_differ = Finding("trace.csv", "", "other bytes", "those of the manifest")
     assert last_lines((bytes_differ, wrong))[-2:] == [
@@ -285,7 +294,7 @@ def test_the_last_lines_say_the_status_first_and_then_how_numbers_were_checked()
 
 
 def test_all_numbers_are_recomputed_by_a_check_recomputed(built):
-    lenient, strict = (check_files("b", built.files, recompute=recompute).grades for recompute in (False, True))
+    lenient, strict = (check_files("b", built.files, recompute=recompute).numbers for recompute in (False, True))
     bounds = 2 * 3 * 2 * 3  # 2 blocks, 3 requirements, 2 sides, in the run and under two other rules for verdicts
     points = 2 * 3 * 5 + 5  # the same blocks and requirements under all five rules, and five with other recalls
     assert lenient.proven == strict.proven == bounds + 4 * points

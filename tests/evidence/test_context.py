@@ -7,8 +7,8 @@ import pytest
 
 from verifier.base.errors import InputError
 from verifier.evidence.context import CaseContext, read_context
+from verifier.evidence.rates.document import Acceptance
 from verifier.evidence.rates.exposure import Exposure
-from verifier.evidence.rates.hazard import Acceptance
 
 WHOLE = """
 [system]
@@ -59,7 +59,7 @@ def test_everything(tmp_path):
     assert (found.detector.name, found.detector.version, found.detector.trained_on) == ("YOLO", "3", ("0001", "01*"))
     assert found.exposures == {
         "ped": Exposure.counted(240, Fraction(20), "Drives of March"),
-        "obs": Exposure.stated_interval(Fraction(10), Fraction(29, 2), Fraction(99, 100)),
+        "obs": Exposure(Fraction(10), Fraction(29, 2), level=Fraction(99, 100)),
         "empty": Exposure.stated(Fraction(1, 10)),
     }
     assert found.acceptances == {"stops": Acceptance(Fraction(1, 10**7), "Analysis 3.2")}

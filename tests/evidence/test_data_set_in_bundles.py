@@ -75,7 +75,7 @@ def test_bounds_of_the_bundle_allow_for_errors_and_looks_and_are_proven_so(files
     assert (basis["annotation_error"], basis["looks"]) == (0.01, 2)
     report = check_files("b", files)
     assert report.findings == ()
-    assert report.grades.proven > 100
+    assert report.numbers.proven > 100
 
 
 def test_a_record_that_is_made_better_is_found(files):

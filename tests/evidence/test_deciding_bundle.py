@@ -21,6 +21,7 @@ from verifier.analysis.settings import ConfidenceSettings
 from verifier.evidence.bundle.archive import write_bundle
 from verifier.evidence.bundle.build import Sources, make_bundle
 from verifier.evidence.bundle.check import check_files
+from verifier.evidence.findings import CheckedCount
 from verifier.study.options import RunOptions
 
 pytestmark = pytest.mark.usefixtures("results_made_once")
@@ -47,10 +48,10 @@ def findings(report):
 def test_it_is_sound_and_every_probability_of_the_run_is_proven(bundle):
     report = check_files("b", bundle.files)
     assert report.findings == ()
-    counts = {what: count for count, what in report.checked}
+    counts = {one.what: one.count for one in report.checked}
     assert counts["probabilities, with their numerical bounds, that certificates prove"] >= 4
     assert not any("recomputed by the batch engine" in what for what in counts)
-    assert {(name, verdict) for name, _, verdict, _ in report.requirements} == {
+    assert {(one.requirement, one.verdict) for one in report.requirements} == {
         ("stops", "satisfied"), ("little", "violated"), ("asked_min", "no target"), ("asked_max", "no target"),
     }  # fmt: skip
 
@@ -92,7 +93,7 @@ def test_what_the_world_does_is_in_the_run_and_in_the_trace_what_is_asked(bundle
 def test_everything_can_be_computed_again(bundle):
     report = check_files("b", bundle.files, recompute=True)
     assert report.findings == ()
-    assert (4, "probabilities computed as exact fractions by Storm") in report.checked
+    assert CheckedCount(4, "probabilities computed as exact fractions by Storm") in report.checked
 
 
 def test_a_forgery_of_nothing_is_the_bundle(bundle):

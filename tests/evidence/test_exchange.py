@@ -159,6 +159,14 @@ def bundle(tmp_path_factory):
     return folder / "bundle", files
 
 
+@pytest.fixture(scope="module")
+def word(bundle):
+    """The Word document of the bundle."""
+    out = bundle[0].parent / "report.docx"
+    assert main(["evidence", "export", str(bundle[0]), "-o", str(out)]) == 0
+    return out
+
+
 def yaml_links(text):
     """(from, to, kind) of every link of the YAML."""
     for name, each in yaml.safe_load(text).items():
@@ -410,10 +418,8 @@ def test_export_refuses_what_it_cannot_write(bundle, tmp_path, capsys):
     assert sorted(each.name for each in tmp_path.iterdir()) == ["broken", "own.reqif"]
 
 
-def test_the_word_document_has_report_and_case_and_is_opened_and_written_again(bundle, tmp_path):
-    out = tmp_path / "report.docx"
-    assert main(["evidence", "export", str(bundle[0]), "-o", str(out)]) == 0
-    read = docx.Document(out)
+def test_the_word_document_has_report_and_case_and_is_opened_and_written_again(bundle, word, tmp_path):
+    read = docx.Document(word)
     titles = [each.text for each in read.paragraphs if each.style.name == "Heading 1"]
     assert titles[0] == "Verdicts"
     assert titles[-2:] == ["Assurance case", "Provenance"]
@@ -428,14 +434,12 @@ def test_the_word_document_has_report_and_case_and_is_opened_and_written_again(b
     assert len(again.tables) == len(read.tables) > 10
 
 
-def test_a_word_document_opens_in_libreoffice(bundle, tmp_path):
+def test_a_word_document_opens_in_libreoffice(word, tmp_path):
     office = shutil.which("soffice")
     if office is None:
         pytest.skip("there is no LibreOffice")
-    out = tmp_path / "report.docx"
-    assert main(["evidence", "export", str(bundle[0]), "-o", str(out)]) == 0
     options = ["--headless", f"-env:UserInstallation=file://{tmp_path}/profile", "--convert-to", "pdf", "--outdir"]
-    subprocess.run([office, *options, tmp_path, out], check=True, capture_output=True, timeout=120)
+    subprocess.run([office, *options, tmp_path, word], check=True, capture_output=True, timeout=120)
     assert (tmp_path / "report.pdf").read_bytes().startswith(b"%PDF")
 
 
@@ -457,7 +461,7 @@ def test_every_block_of_a_page_is_in_the_word_document():
     assert "PAGE" in read.sections[0].footer.paragraphs[0]._p.xml
 
 
-def test_pictures_are_in_the_word_document_with_their_captions(bundle, tmp_path, monkeypatch):
+def test_pictures_are_in_the_word_document_with_their_captions(bundle, word, monkeypatch):
     """As wide as on the page, and told to those who do not see them; without matplotlib the caption stands alone."""
     figure = Figure(ruler(0.5, None, None, 0.9, "P"), "P beside its target")
     page = Page("Title", (Section("S", (figure,)),))
@@ -472,9 +476,7 @@ def test_pictures_are_in_the_word_document_with_their_captions(bundle, tmp_path,
         "P beside its target",
         "End of the document.",
     ]
-    out = tmp_path / "report.docx"
-    assert main(["evidence", "export", str(bundle[0]), "-o", str(out)]) == 0
-    assert len(docx.Document(out).inline_shapes) == bundle[1]["report/report.html"].count(b"<svg") > 3
+    assert len(docx.Document(word).inline_shapes) == bundle[1]["report/report.html"].count(b"<svg") > 3
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     read = docx.Document(io.BytesIO(docx_bytes(page)))
     assert [each.text for each in read.paragraphs[2:3]] == ["Picture: P beside its target"]

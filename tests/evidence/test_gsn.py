@@ -19,8 +19,9 @@ from verifier.evidence.case.elements import Case, Element, Kind, gsn_yaml
 from verifier.evidence.context import CaseContext, Detector
 from verifier.evidence.defeaters.finding import find_defeaters
 from verifier.evidence.defeaters.values import Claim
+from verifier.evidence.rates.document import Acceptance
 from verifier.evidence.rates.exposure import Exposure
-from verifier.evidence.rates.hazard import EVERY, Acceptance, RateQuestion, hazard_rate
+from verifier.evidence.rates.hazard import EVERY, RateQuestion, hazard_rate
 from verifier.evidence.status import Grade, Status, status_over, worst_status
 
 NOTHING_STATED = CaseContext()
@@ -292,7 +293,7 @@ def test_requirements_without_target_or_result_are_not_left_out():
 
 
 def rated(given_run, accept, name="rate.json"):
-    asked = RateQuestion("stops", acceptance=Acceptance(accept))
+    asked = RateQuestion("stops", acceptance=Acceptance(Fraction(accept), ""))
     return document(json_values(hazard_rate(given_run, asked, {EVERY: Exposure.stated(12)})), name)
 
 
@@ -372,7 +373,7 @@ def test_a_rate_without_a_criterion_is_told_beside_the_requirement():
 
 
 def test_an_acceptance_criterion_without_a_rate_is_left_open():
-    context = CaseContext(acceptances={"stops": Acceptance(1), "parks": Acceptance(1)})
+    context = CaseContext(acceptances={"stops": Acceptance(Fraction(1), ""), "parks": Acceptance(Fraction(1), "")})
     case = case_of(satisfied_run(), context=context)
     check(case)
     notes = [each.note for each in case.elements if each.undeveloped]
@@ -386,7 +387,7 @@ def rate_goals(case):
 
 def test_a_rate_says_what_it_is_made_of():
     given_run = satisfied_run()
-    asked = RateQuestion("stops", acceptance=Acceptance(Fraction(2)))
+    asked = RateQuestion("stops", acceptance=Acceptance(Fraction(2), ""))
     exposures = {
         "ped": Exposure.counted(24, Fraction(2), "March"),
         "obs": Exposure.stated(Fraction(1)),
@@ -407,7 +408,7 @@ def test_a_rate_says_what_it_is_made_of():
 def test_a_part_of_the_rate_does_not_show_the_whole():
     """obs alone fails at most 0.84 times per hour; how often ped fails is left out."""
     given_run = satisfied_run()
-    asked = RateQuestion("stops", environments=("obs",), acceptance=Acceptance(Fraction(2)))
+    asked = RateQuestion("stops", environments=("obs",), acceptance=Acceptance(Fraction(2), ""))
     found = hazard_rate(given_run, asked, {EVERY: Exposure.stated(Fraction(12))})
     assert found.left_out == ("ped",)
     rate = document(json_values(found), "rate.json")
@@ -418,7 +419,7 @@ def test_a_part_of_the_rate_does_not_show_the_whole():
     assert (goal_of_rate.status, goal_of_rate.undeveloped) == (Status.UNDEVELOPED, True)
     assert "without what happens in ped, which was left out" in goal_of_rate.note
     # What a part alone exceeds, the whole exceeds.
-    strict = RateQuestion("stops", environments=("obs",), acceptance=Acceptance(Fraction(1, 100)))
+    strict = RateQuestion("stops", environments=("obs",), acceptance=Acceptance(Fraction(1, 100), ""))
     exceeded = hazard_rate(given_run, strict, {EVERY: Exposure.stated(Fraction(12))})
     case = case_of(given_run, document(json_values(exceeded), "rate.json"))
     check(case)
@@ -427,7 +428,7 @@ def test_a_part_of_the_rate_does_not_show_the_whole():
 
 def test_a_looser_criterion_than_the_stated_one_does_not_stand_for_it():
     given_run = satisfied_run()
-    context = CaseContext(acceptances={"stops": Acceptance(Fraction(1, 10**7))})
+    context = CaseContext(acceptances={"stops": Acceptance(Fraction(1, 10**7), "")})
 
     def open_criteria(accept):
         case = case_of(given_run, rated(given_run, accept), context=context)
@@ -443,10 +444,10 @@ def test_every_planner_is_held_against_the_stated_criterion():
     given_run = run([requirement("stops", points, planner=name) for name in ("p", "q")])
     found = hazard_rate(
         given_run,
-        RateQuestion("stops", "p", acceptance=Acceptance(Fraction(2))),
+        RateQuestion("stops", "p", acceptance=Acceptance(Fraction(2), "")),
         {EVERY: Exposure.stated(Fraction(12))},
     )
-    context = CaseContext(acceptances={"stops": Acceptance(Fraction(2))})
+    context = CaseContext(acceptances={"stops": Acceptance(Fraction(2), "")})
     case = case_of(given_run, document(json_values(found), "rate.json"), context=context)
     check(case)
     texts = [each.text for each in case.elements if each.undeveloped and each.text.startswith("The rate at which")]
@@ -455,7 +456,7 @@ def test_every_planner_is_held_against_the_stated_criterion():
 
 def test_a_rate_of_what_has_no_target_is_doubted_all_the_same():
     given_run = run([requirement("stops", [point(0.96, "no target", (0.92, 0.99))], None)], endless=True)
-    asked = RateQuestion("stops", event="violated", acceptance=Acceptance(Fraction(2)))
+    asked = RateQuestion("stops", event="violated", acceptance=Acceptance(Fraction(2), ""))
     rate = document(json_values(hazard_rate(given_run, asked, {EVERY: Exposure.stated(Fraction(12))})), "rate.json")
     case = case_of(given_run, rate)
     check(case)

@@ -25,6 +25,7 @@ from verifier.evidence.bundle.request import request_of
 from verifier.evidence.bundle.runs_elsewhere import given_run, refuse_unfounded, wrong_given
 from verifier.evidence.consistency import check_document
 from verifier.evidence.documents import document_of
+from verifier.evidence.findings import CheckedCount
 from verifier.language.expressions import Source, parse_expression
 from verifier.pipeline import verify_spec
 from verifier.study.options import RunOptions, Selection
@@ -68,7 +69,7 @@ def agreed(bundle):
     assert said.startswith(f"status: {worst}: ")
     assert ("; the assurance case as a whole: " in said) == (ORDER.index(bundle.case.value) > ORDER.index(worst))
     told = {
-        (name, planner): re.split("[: ]", status)[0] for name, planner, _, status in report.requirements if status
+        (one.requirement, one.planner): re.split("[: ]", one.status)[0] for one in report.requirements if one.status
     }
     assert told.items() <= first.items()
     return first
@@ -80,7 +81,7 @@ def test_a_run_that_violates_is_told_by_every_document(both):
     assert build_text(both, "b").splitlines()[-1].startswith(last)
     report = check_files("b", both.files)
     assert int(report.exit_code) == 0  # it is sound
-    assert (1, "given runs computed again from their inputs and compared") in report.checked
+    assert CheckedCount(1, "given runs computed again from their inputs and compared") in report.checked
     first = both.files["report/report.md"].decode().partition("**All requirements**")[0]
     assert "**Status over all runs: violated**" in first
 

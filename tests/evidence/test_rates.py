@@ -12,9 +12,15 @@ from verifier.base.files import document_text
 from verifier.checking.verdicts import Verdict
 from verifier.evidence.consistency import check_documents
 from verifier.evidence.following.rates import rate_against_run
-from verifier.evidence.rates.document import encounters_needed, hours_needed
+from verifier.evidence.rates.document import (
+    Acceptance,
+    encounters_needed,
+    exposure_in,
+    exposure_told,
+    hours_needed,
+)
 from verifier.evidence.rates.exposure import Exposure, float_above, float_below, garwood
-from verifier.evidence.rates.hazard import EVERY, Acceptance, RateQuestion, hazard_rate
+from verifier.evidence.rates.hazard import EVERY, RateQuestion, hazard_rate
 from verifier.evidence.telling import rate_blocks
 from verifier.telling.terminal import blocks_lines, text_of
 
@@ -149,7 +155,7 @@ def test_environments_add_up():
         point(0.75, "satisfied", (0.5, 1.0), environment="obs"),
     ]
     given = run([requirement("stops", points)])
-    exposures = {"ped": Exposure.stated(Fraction(12)), "obs": Exposure.stated_interval(Fraction(10), Fraction(14))}
+    exposures = {"ped": Exposure.stated(Fraction(12)), "obs": Exposure(Fraction(10), Fraction(14))}
     found = hazard_rate(given, RateQuestion("stops"), exposures)
     assert (found.per_hour, found.bounds.lower, found.bounds.upper) == (None, Fraction(3, 2), 10)
     assert found.bounds.level == 0.95
@@ -191,7 +197,7 @@ def test_several_exposures_share_the_error():
     exposures = {
         "ped": Exposure.counted(4, Fraction(1)),
         "obs": Exposure.counted(9, Fraction(1)),
-        "empty": Exposure.stated_interval(Fraction(1), Fraction(2), Fraction(99, 100)),
+        "empty": Exposure(Fraction(1), Fraction(2), level=Fraction(99, 100)),
     }
     found = hazard_rate(
         run([requirement("stops", points)]), RateQuestion("stops", confidence=Fraction(9, 10)), exposures
@@ -213,20 +219,22 @@ def test_several_exposures_share_the_error():
     ],
 )
 def test_three_verdicts(accept, verdict):
-    found = hazard_rate(one(0.8125, (0.75, 0.875)), RateQuestion("stops", acceptance=Acceptance(accept)), TWELVE)
+    found = hazard_rate(
+        one(0.8125, (0.75, 0.875)), RateQuestion("stops", acceptance=Acceptance(Fraction(accept), "")), TWELVE
+    )
     assert found.verdict is verdict
 
 
 # At most 0.6 per hour at 12 encounters per hour is 1/20 per encounter: 59 encounters, and -ln(0.05)/0.6 = 4.993 h.
 def test_what_testing_alone_would_take():
     found = hazard_rate(
-        one(0.8, (0.75, 0.875)), RateQuestion("stops", acceptance=Acceptance(Fraction(6, 10))), TWELVE
+        one(0.8, (0.75, 0.875)), RateQuestion("stops", acceptance=Acceptance(Fraction(6, 10), "")), TWELVE
     )
     assert found.demonstration.encounters == 59
     assert float(found.demonstration.hours) == pytest.approx(4.99288712, abs=1e-7)
     never = hazard_rate(
         one(0.8, (0.75, 0.875)),
-        RateQuestion("stops", acceptance=Acceptance(Fraction(6, 10))),
+        RateQuestion("stops", acceptance=Acceptance(Fraction(6, 10), "")),
         {EVERY: Exposure.stated(Fraction(0))},
     )
     assert (never.demonstration.encounters, never.bounds.upper, never.verdict) == (None, 0, Verdict.SATISFIED)
@@ -256,16 +264,35 @@ def test_questions_that_have_no_answer():
     [
         lambda: Exposure(Fraction(1)),
         lambda: Exposure.stated(Fraction(-1)),
-        lambda: Exposure.stated_interval(Fraction(2), Fraction(1)),
-        lambda: Exposure.stated_interval(Fraction(1), Fraction(2), Fraction(1)),
+        lambda: Exposure(Fraction(2), Fraction(1)),
+        lambda: Exposure(Fraction(1), Fraction(2), level=Fraction(1)),
         lambda: Exposure.counted(1, Fraction(0)),
         lambda: Exposure.counted(-1, Fraction(1)),
         lambda: garwood(1, Fraction(0)),
+        lambda: Acceptance(Fraction(0), ""),
     ],
 )
 def test_values_out_of_range(make):
     with pytest.raises(ValueError, match=r"\w"):
         make()
+
+
+@pytest.mark.parametrize(
+    "exposure",
+    [
+        Exposure.stated(Fraction(1, 10)),
+        Exposure(Fraction(10), Fraction(10), source="of no width, and an interval all the same"),
+        Exposure(Fraction(10), Fraction(10), level=Fraction(19, 20)),
+        Exposure(Fraction(1, 10), Fraction(2), level=Fraction(9, 10)),
+        Exposure.counted(3, Fraction(1, 3)),
+    ],
+)
+def test_an_exposure_that_was_read_says_what_was_written(exposure):
+    share = Fraction(1, 20)
+    written = exposure_told(exposure, exposure.interval(share))
+    read = exposure_in(written)
+    assert exposure_told(read, read.interval(share)) == written
+    assert (str(read), read.error(share)) == (str(exposure), exposure.error(share))
 
 
 def test_doubles_are_rounded_outwards():
@@ -278,7 +305,7 @@ def test_the_document_keeps_to_its_schema():
     points = [point(0.8125, "satisfied", (0.75, 0.875)), point(0.7, "satisfied", (0.5, 1.0), environment="obs")]
     exposures = {
         "ped": Exposure.counted(240, Fraction(20), "drives"),
-        "obs": Exposure.stated_interval(Fraction(1), Fraction(2)),
+        "obs": Exposure(Fraction(1), Fraction(2)),
     }
     asked = RateQuestion("stops", acceptance=Acceptance(Fraction(1, 10**7), "analysis"))
     found = hazard_rate(run([requirement("stops", points)]), asked, exposures)
@@ -318,7 +345,7 @@ def drawing_run(p_value, **chosen):
 )
 def test_a_rate_follows_the_rule_of_verdicts(p_value, chosen, verdict, condition, kind):
     """12 encounters per hour fail with 0.01 to 0.08 each: at most 0.96 per hour, below 2."""
-    asked = RateQuestion("stops", acceptance=Acceptance(Fraction(2)))
+    asked = RateQuestion("stops", acceptance=Acceptance(Fraction(2), ""))
     of = drawing_run(p_value, **chosen)
     found = hazard_rate(of, asked, {EVERY: Exposure.stated(Fraction(12))})
     assert (found.verdict, found.condition) == (verdict, condition)
@@ -362,7 +389,7 @@ def free_run(free, p_value=0.0001, rates="confidence_region", **chosen):
 )
 def test_a_criterion_that_no_dependence_changes_is_decided(free, accept, verdict, basis):
     """The memoryless chain, which the data contradict, has 0.12 to 0.96 per hour and decides nothing."""
-    of, asked = free_run(free), RateQuestion("stops", acceptance=Acceptance(accept))
+    of, asked = free_run(free), RateQuestion("stops", acceptance=Acceptance(Fraction(accept), ""))
     found = hazard_rate(of, asked, TWELVE)
     assert (found.verdict, found.basis) == (verdict, basis)
     assert getattr(found.reason, "kind", None) == (None if basis else "dependence")
@@ -385,7 +412,7 @@ def test_a_criterion_that_no_dependence_changes_is_decided(free, accept, verdict
 def test_dependence_free_rates_of_the_measured_matrix_have_no_level():
     """Bounds of rates that no data bound say nothing about the data; of the mean they are the same."""
     of = free_run(FREE, rates="measured", verdict_from="point", confidence=None)
-    found = hazard_rate(of, RateQuestion("stops", acceptance=Acceptance(Fraction(3))), TWELVE)
+    found = hazard_rate(of, RateQuestion("stops", acceptance=Acceptance(Fraction(3), "")), TWELVE)
     assert (found.verdict, found.basis, found.condition) == (
         Verdict.SATISFIED, "any_dependence", None,
     )  # fmt: skip
@@ -400,7 +427,7 @@ def test_the_condition_of_dependence_free_bounds_is_one_of_the_rate():
     name, condition = "95 % confidence bounds (if items are independent)", "items are independent"
     items = {"tier": "independent_items", "name": name, "condition": condition, "conditional": True}
     settings = {"confidence": content | {"bounds": content["bounds"] | items | {"largest_drive": None}}}
-    asked = RateQuestion("stops", acceptance=Acceptance(Fraction(3)))
+    asked = RateQuestion("stops", acceptance=Acceptance(Fraction(3), ""))
     for strict, verdict in ((False, Verdict.SATISFIED), (True, Verdict.INCONCLUSIVE)):
         found = hazard_rate(free_run(FREE, strict=strict, **settings), asked, TWELVE)
         assert found.verdict is verdict
@@ -416,7 +443,7 @@ def test_a_rate_of_a_stated_box_needs_no_channel_that_the_data_allow():
     basis |= {"condition": condition, "conditional": True, "every_look": True}
     settings = {"confidence": content | {"bounds": content["bounds"] | basis | {"largest_drive": None}}}
     of = drawing_run(0.0001, **settings)
-    found = hazard_rate(of, RateQuestion("stops", acceptance=Acceptance(Fraction(2))), TWELVE)
+    found = hazard_rate(of, RateQuestion("stops", acceptance=Acceptance(Fraction(2), "")), TWELVE)
     assert (found.verdict, found.basis) == (Verdict.SATISFIED, "assumed")
     assert found.condition == f"if {condition}"
     assert found.bounds.assumes == (condition,)

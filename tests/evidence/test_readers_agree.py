@@ -309,8 +309,9 @@ def judged_by_trace(run):
         grid=grid,
         inputs=SimpleNamespace(spec=SimpleNamespace(requirements=asked), model=SimpleNamespace(decides=False)),
     )
+    parts = SimpleNamespace(rebuilt=rebuilt, result=run.result, files={}, omitted={})
     for row, each in zip(
-        trace_rows(Traced(rebuilt, run.result, {}, {}, {}, {}, standings_of(run), {})),
+        trace_rows(Traced(parts, {}, {}, standings_of(run), {})),
         run.content["requirements"],
         strict=True,
     ):

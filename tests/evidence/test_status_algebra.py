@@ -1,6 +1,7 @@
 """No path leads from what nobody tested, or somebody only said, to a supported claim: over random cases."""
 
 import random
+from fractions import Fraction
 
 import pytest
 from run_documents import channel, document, matrices, point, requirement, run
@@ -11,8 +12,9 @@ from verifier.evidence.context import DUTIES, CaseContext, Detector
 from verifier.evidence.declarations import NUMBERS, Declarations, Disposition, Evidence
 from verifier.evidence.defeaters.finding import find_defeaters
 from verifier.evidence.defeaters.values import Claim, answers_to
+from verifier.evidence.rates.document import Acceptance
 from verifier.evidence.rates.exposure import Exposure
-from verifier.evidence.rates.hazard import EVERY, Acceptance, RateQuestion, hazard_rate
+from verifier.evidence.rates.hazard import EVERY, RateQuestion, hazard_rate
 from verifier.evidence.status import Grade
 
 SHOWING = (Grade.TESTED, Grade.DOCUMENTED)
@@ -48,7 +50,7 @@ def generated(seed):
     )
     documents = [given, table]
     if rng.random() < 0.3:
-        asked = RateQuestion("stops", acceptance=Acceptance(2))
+        asked = RateQuestion("stops", acceptance=Acceptance(Fraction(2), ""))
         rate = hazard_rate(given, asked, {EVERY: Exposure.stated(12)})
         documents.append(document(json_values(rate), "rate.json"))
     claims, thorough = [*DUTIES, *NUMBERS], rng.random() < 0.3

@@ -181,26 +181,25 @@ def test_a_count_that_is_changed_together_with_all_hashes_is_found_by_the_result
     assert found.expected.startswith("96")
 
 
+def point(run):
+    return run["requirements"][0]["points"][0]
+
+
+def bounds(run):
+    return point(run)["uncertainty"]["confidence_bounds"]
+
+
 @pytest.mark.every(4)
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        (lambda run: run["requirements"][0]["points"][0].update(probability=0.94), "/points/0/probability"),
-        (lambda run: run["requirements"][0]["points"][0].update(second_engine=0.94), "/points/0/second_engine"),
-        (lambda run: run["requirements"][0]["points"][0].update(lower=0.93), "/points/0/lower"),
-        (
-            lambda run: run["requirements"][0]["points"][0]["uncertainty"]["confidence_bounds"].update(lower=0.95),
-            "/lower",
-        ),
-        (
-            lambda run: run["requirements"][0]["points"][0]["uncertainty"]["confidence_bounds"].update(lower=0.90),
-            "/lower",
-        ),
-        (
-            lambda run: run["requirements"][0]["points"][0]["uncertainty"]["confidence_bounds"].update(upper=1.0),
-            "/upper",
-        ),
-        (lambda run: run["requirements"][0]["points"][0]["uncertainty"].update(level=0.99), "/uncertainty/level"),
+        (lambda run: point(run).update(probability=0.94), "/points/0/probability"),
+        (lambda run: point(run).update(second_engine=0.94), "/points/0/second_engine"),
+        (lambda run: point(run).update(lower=0.93), "/points/0/lower"),
+        (lambda run: bounds(run).update(lower=0.95), "/lower"),
+        (lambda run: bounds(run).update(lower=0.90), "/lower"),
+        (lambda run: bounds(run).update(upper=1.0), "/upper"),
+        (lambda run: point(run)["uncertainty"].update(level=0.99), "/uncertainty/level"),
         (lambda run: run["requirements"][1].update(verdict="satisfied"), "/requirements/1/verdict"),
         (lambda run: run["requirements"][1]["points"][1].update(verdict="satisfied"), "/points/1/verdict"),
         (lambda run: run["requirements"][1].update(worst=0), "/requirements/1/worst"),
@@ -295,13 +294,12 @@ def test_a_trap_about_which_the_solver_lied_is_refused(tmp_path, monkeypatch):
     """P = 0 for every matrix with misses; the lie is that who goes round forever comes to stand still."""
     inputs = write_trap(tmp_path)
     honest = make_bundle(Sources(*inputs), FEW)
-    bounds = json.loads(honest.files[RUN])["requirements"][0]["points"][0]["uncertainty"]["confidence_bounds"]
-    assert bounds["lower"] == 0
+    assert bounds(json.loads(honest.files[RUN]))["lower"] == 0
     report = check_files("b", honest.files)
     assert report.findings == ()
     # Two bounds, in the run and under two other rules for verdicts; four numbers of a point there, under two other
     # policies, and at three recalls.
-    assert report.grades.proven == 2 * 3 + 4 * (5 + 3)
+    assert report.numbers.proven == 2 * 3 + 4 * (5 + 3)
     monkeypatch.setattr("verifier.analysis.robust.graph.recurrences", lambda *given: None)
     monkeypatch.setattr("verifier.analysis.robust.graph._other_value", lambda *given: ({}, 0))
     monkeypatch.setattr("verifier.analysis.robust.graph.component_values", lambda *given: np.array([True]))
@@ -310,9 +308,7 @@ def test_a_trap_about_which_the_solver_lied_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("verifier.evidence.consistency.CHECKS", defaultdict(lambda: lambda document: iter(())))
     made = make_bundle(Sources(*inputs), FEW)
     monkeypatch.undo()
-    assert (
-        json.loads(made.files[RUN])["requirements"][0]["points"][0]["uncertainty"]["confidence_bounds"]["lower"] == 1
-    )
+    assert bounds(json.loads(made.files[RUN]))["lower"] == 1
     report = check_files("b", made.files)
     path = "certificates/block001_requirement01_lower_01.json"
     assert report.exit_code == 4
@@ -419,10 +415,12 @@ def test_what_only_repeating_everything_can_find_is_found_then(bundle):
 
 
 def test_reasons_for_leaving_out_what_is_not_left_out_are_found(bundle):
-    for path in ("results/require/09_other.json", "certificates/block001_requirement01", "certificates/block009"):
-        document = {"schema": "verifier.omitted", "version": 1, "omitted": [{"path": path, "reason": "why not"}]}
-        raw = (json.dumps(document, indent=2) + "\n").encode()
-        report = check_files("b", forged(bundle, {"results/omitted.json": raw}))
+    paths = ("results/require/09_other.json", "certificates/block001_requirement01", "certificates/block009")
+    omitted = [{"path": path, "reason": "why not"} for path in paths]
+    document = {"schema": "verifier.omitted", "version": 1, "omitted": omitted}
+    raw = (json.dumps(document, indent=2) + "\n").encode()
+    report = check_files("b", forged(bundle, {"results/omitted.json": raw}))
+    for path in paths:
         assert any(each.file == "results/omitted.json" and path in each.found for each in report.findings)
 
 

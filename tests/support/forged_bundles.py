@@ -5,9 +5,8 @@ import json
 
 from document_edits import summed
 
-from verifier.evidence.bundle.build import input_words
+from verifier.base.files import document_text
 from verifier.evidence.bundle.derived_artefacts import derived, derived_row
-from verifier.evidence.bundle.making import planned_words
 from verifier.evidence.bundle.manifest import Entry, manifest_of, read_manifest
 from verifier.evidence.bundle.parts import read_parts
 from verifier.evidence.bundle.request import request_of, unpacked_inputs
@@ -31,7 +30,7 @@ def forged(bundle, changes, removed=(), derive=False):
         known = entries.get(path, Entry.of(path, "result", "", raw))
         entries[path] = Entry.of(path, known.role, known.about, raw)
     kept = {path: raw for path, raw in bundle.files.items() if derived_row(path) is not None}
-    return {**kept, **files, "manifest.json": manifest_of("forged", entries).json_text().encode()}
+    return {**kept, **files, "manifest.json": document_text(manifest_of("forged", entries)).encode()}
 
 
 def derived_from(files):
@@ -39,8 +38,7 @@ def derived_from(files):
     request = request_of(json.loads(files["request.json"]))
     with unpacked_inputs(files, request) as read:
         rebuilt = Study.of(read.inputs, request.options)
-        about = {**input_words(request), **planned_words(rebuilt, files)}
-        parts = read_parts(request, read, rebuilt, {path: files[path] for path in files if path in about}, about)
+        parts = read_parts(request, read, rebuilt, files)
         return {path: text.encode() for path, text in derived(parts).made.items()}
 
 
@@ -67,4 +65,4 @@ def with_manifest(files):
     rest = {path: raw for path, raw in files.items() if path != "manifest.json"}
     entries = {path: Entry.of(path, *listed.get(path, ("derived", "notes")), raw) for path, raw in rest.items()}
     title = json.loads(files["manifest.json"])["title"]
-    return {**files, "manifest.json": manifest_of(title, entries).json_text().encode()}
+    return {**files, "manifest.json": document_text(manifest_of(title, entries)).encode()}

@@ -131,8 +131,8 @@ def exact_text(value: Fraction) -> str:
     return f"~{float(value):.6g}" if "/" in text else text
 
 
-def short_text(number: str) -> str:
-    """A decimal or a fraction of a document with six significant digits."""
+def short_text(number: str | Fraction) -> str:
+    """A decimal or a fraction, or its text in a document, with six significant digits."""
     return f"{float(Fraction(number)):.6g}"
 
 

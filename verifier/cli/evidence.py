@@ -160,7 +160,7 @@ def check_text(report: CheckReport) -> str:
     """What was found, for people: what is wrong first, then what was checked, and what was not."""
     lines = [f"{one_line(report.bundle)}: digest {report.digest or 'none'}"]
     lines += [f"WRONG {one_line(str(finding))}" for finding in report.findings]
-    lines += [f"checked: {count} {what}" for count, what in report.checked]
+    lines += [f"checked: {one.count} {one.what}" for one in report.checked]
     lines += [f"not checked: {what}" for what in report.unchecked]
     return text_of([*lines, *_grade_lines(report)])
 
@@ -169,14 +169,14 @@ def _grade_lines(report: CheckReport) -> Iterator[str]:
     """The last lines: status of run and requirements, then how the numbers were checked."""
     if report.verdict:
         yield f"verdict of the run: {report.verdict}"
-    for name, planner, verdict, status in report.requirements:
-        yield f"requirement {name}, planner {planner}: {verdict}{f'; status: {one_line(status)}' if status else ''}"
+    for one in report.requirements:
+        status = f"; status: {one_line(one.status)}" if one.status else ""
+        yield f"requirement {one.requirement}, planner {one.planner}: {one.verdict}{status}"
     wrong = len(report.findings)
     yield f"files: {'intact' if report.intact else 'NOT intact'}"
     if wrong:
         yield f"{wrong} finding{'s' if wrong > 1 else ''}: the results are not confirmed"
-    elif report.grades is not None:
-        grades = report.grades
+    elif (grades := report.numbers) is not None:
         yield (
             f"numbers in the results: {grades.proven} proven, {grades.recomputed} recomputed, "
             f"{grades.by_hash} compared only by hash"

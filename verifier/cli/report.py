@@ -11,8 +11,9 @@ from verifier.cli.terminal import check_targets, give_study
 from verifier.evidence.consistency import read_document
 from verifier.evidence.context import CaseContext, read_context
 from verifier.evidence.documents import Document
+from verifier.evidence.rates.document import Acceptance
 from verifier.evidence.rates.exposure import LARGEST_COUNT, Exposure, requirement_of, unwanted
-from verifier.evidence.rates.hazard import EVERY, Acceptance, RateQuestion, hazard_rate
+from verifier.evidence.rates.hazard import EVERY, RateQuestion, hazard_rate
 from verifier.evidence.report import csv_report, html_report, markdown_report
 from verifier.evidence.report.pages import report_page
 from verifier.evidence.residual_risk.assembly import residual_risk
@@ -96,7 +97,7 @@ def exposures(arguments: RateSettings) -> dict[str, Exposure]:
         if ends is None:
             by_environment[name] = Exposure.stated(per_hour("--exposure", stated))
         else:
-            by_environment[name] = Exposure.stated_interval(*ends, level)
+            by_environment[name] = Exposure(*ends, level=level)
     if arguments.encounters is not None and arguments.hours is not None:
         if by_environment:
             raise UsageError("either --exposure or --encounters with --hours")
@@ -117,7 +118,7 @@ def question(arguments: RateSettings) -> RateQuestion:
         arguments.planner,
         arguments.event,
         arguments.environment,
-        None if arguments.accept is None else Acceptance(arguments.accept),
+        None if arguments.accept is None else Acceptance(arguments.accept, ""),
         arguments.confidence,
         arguments.test_confidence,
     )

@@ -63,8 +63,9 @@ from verifier.evidence.declarations import Declarations, beside_at, day_in, read
 from verifier.evidence.field import FieldRow, read_field
 from verifier.evidence.identity import Identity, read_identity
 from verifier.evidence.paths import as_seen
+from verifier.evidence.rates.document import Acceptance
 from verifier.evidence.rates.exposure import LARGEST_COUNT, Exposure
-from verifier.evidence.rates.hazard import EVERY, Acceptance
+from verifier.evidence.rates.hazard import EVERY
 from verifier.evidence.residual_risk.records import RISK_TABLES, DeclaredRisk, RiskCondition, Stated, read_risk
 from verifier.evidence.triggers import Trigger, read_triggers
 from verifier.perception.confusion.data_set import frame_hashes
@@ -356,4 +357,4 @@ def _exposure(table: Element) -> Exposure:
         raise table.at("between").fail(f"expected two ends, got {len(ends)}")
     level = table.given("level", Element.level, None)
     lower, upper = (end.number(0) for end in ends)
-    return table.at("between").made(lambda: Exposure.stated_interval(lower, upper, level, source))
+    return table.at("between").made(lambda: Exposure(lower, upper, level=level, source=source))

@@ -12,7 +12,7 @@ from verifier.base.documents import json_values
 from verifier.base.errors import InputError, Place, pointer_part, shown
 from verifier.base.files import decoded, json_value
 from verifier.checking.enclosure import AGREEMENT
-from verifier.evidence.findings import Finding, Kind, Log
+from verifier.evidence.findings import Finding, Log, Misstated
 from verifier.study.points import WorldDecisions
 
 MOST = 20
@@ -50,7 +50,7 @@ def parts_of(raw: bytes, name: str) -> list[tuple[str, str]] | None:
     return [(f"line {k}", line) for k, line in enumerate(text.split("\n"), 1)]
 
 
-def differences(actual: bytes, expected: bytes, name: str, kind: Kind = Kind.FILES) -> list[Finding]:
+def differences(actual: bytes, expected: bytes, name: str, kind: type[Finding] = Finding) -> list[Finding]:
     """Where the bytes found differ from those expected, as findings; empty only if they are equal."""
     if actual == expected:
         return []
@@ -61,7 +61,7 @@ def differences(actual: bytes, expected: bytes, name: str, kind: Kind = Kind.FIL
     at = next((k for k in range(least) if actual[k] != expected[k]), least)
     raws = (actual, expected)
     here, there = (f"{raw[at : at + 8]!r}" if at < len(raw) else "the end of the file" for raw in raws)
-    return [Finding(name, f"byte {at}", here, there, kind)]
+    return [kind(name, f"byte {at}", here, there)]
 
 
 def differing(path: str, actual: object, expected: object, why: str = "", pointer: str = "") -> list[Finding]:
@@ -75,27 +75,29 @@ def differing(path: str, actual: object, expected: object, why: str = "", pointe
     mine, other = json_values(actual), json_values(expected)
     if json.dumps(mine) == json.dumps(other):
         return []
-    apart = _by_part(list(leaves(mine)), list(leaves(other)), path, Kind.CONTENT)
+    apart = _by_part(list(leaves(mine)), list(leaves(other)), path, Misstated)
     return [replace(one, where=pointer + one.where, expected=one.expected + why) for one in apart]
 
 
-def findings_of(actual: bytes, expected: bytes, name: str, kind: Kind = Kind.FILES) -> list[Finding]:
+def findings_of(actual: bytes, expected: bytes, name: str, kind: type[Finding] = Finding) -> list[Finding]:
     """The same as findings, at most `MOST` and one that counts the others."""
     return first_of(differences(actual, expected, name, kind), "differences", kind)
 
 
-def first_of(every: list[Finding], what: str, kind: Kind = Kind.FILES) -> list[Finding]:
+def first_of(every: list[Finding], what: str, kind: type[Finding] = Finding) -> list[Finding]:
     """Of findings about one file the first `MOST`, and one that counts the others."""
     left = len(every) - MOST
-    rest = [Finding(every[0].file, "", f"{left} more {what}", "none", kind)] if left > 0 else []
+    rest = [kind(every[0].file, "", f"{left} more {what}", "none")] if left > 0 else []
     return every[:MOST] + rest
 
 
-def _by_part(mine: list[tuple[str, str]], other: list[tuple[str, str]], file: str, kind: Kind) -> list[Finding]:
+def _by_part(
+    mine: list[tuple[str, str]], other: list[tuple[str, str]], file: str, kind: type[Finding]
+) -> list[Finding]:
     actual, expected = dict(mine), dict(other)
     pairs = {name: (actual.get(name), expected.get(name)) for name in {**expected, **actual}}
     apart = {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
-    return [Finding(file, name, _text(here), _text(there), kind) for name, (here, there) in apart.items()]
+    return [kind(file, name, _text(here), _text(there)) for name, (here, there) in apart.items()]
 
 
 def _text(value: str | None) -> str:
@@ -113,7 +115,7 @@ def compared(old: bytes, new: bytes, path: str, log: Log) -> int:
     Proofs rest on such numbers, differ with them, and hold all the same; they are not compared here.
     """
     rounded = 0
-    for difference in differences(old, new, path, Kind.CONTENT):
+    for difference in differences(old, new, path, Misstated):
         if difference.where.startswith(f"/{KEY}/"):  # they follow from what else differs
             continue
         close = _close(difference)

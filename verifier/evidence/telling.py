@@ -1,7 +1,6 @@
 """Rates, residual risks and triggering conditions, told once: on the terminal of `verify evidence` and in reports."""
 
 from collections.abc import Iterator
-from fractions import Fraction
 from typing import get_args
 
 from verifier.base.numbers import level_text, short_text, significant
@@ -281,7 +280,7 @@ def _accepted(study: RateResult) -> Iterator[str]:
     shown = study.demonstration
     if study.acceptance is None or shown is None:
         return
-    most = significant(float(Fraction(study.acceptance.per_hour)), 4)
+    most = significant(float(study.acceptance.per_hour), 4)
     yield f"acceptance: at most {most} per hour{source_text(study.acceptance.source)}"
     hours = f"{significant(shown.hours, 6)} hours"
     if shown.encounters is not None:

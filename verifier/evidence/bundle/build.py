@@ -14,7 +14,7 @@ from typing import Annotated, ClassVar
 from verifier.base.budget import memory_limit
 from verifier.base.documents import Limits, Sha256
 from verifier.base.errors import InputError, LimitError, Place, UsageError, files_named
-from verifier.base.files import read_bytes, read_text
+from verifier.base.files import document_text, read_bytes, read_text
 from verifier.checking.process import StormProcess
 from verifier.evidence.bundle.archive import ReadingLimits, check_target, write_bundle
 from verifier.evidence.bundle.derived_artefacts import TRACE_FILE, derived
@@ -29,7 +29,7 @@ from verifier.evidence.context import read_context
 from verifier.evidence.declarations import stated_day
 from verifier.evidence.documents import document_of
 from verifier.evidence.following.rates import against_its_run
-from verifier.evidence.identity import SBOM_FILE, SBOM_WORDS, sbom_text
+from verifier.evidence.identity import SBOM_FILE, sbom_text
 from verifier.evidence.paths import check_paths
 from verifier.evidence.resting import refuse_misfits
 from verifier.evidence.status import Standing, Status, overall_text
@@ -180,7 +180,7 @@ def make_bundle(sources: Sources, options: RunOptions = RunOptions(), progress: 
         raise UsageError(f"--initial-context counted {said}")
     options = options.by_default()
     with StormProcess() as storm:  # starts at once, so that Storm loads while the files are read
-        request, inputs, about, own = _copied(sources, options)
+        request, inputs, own = _copied(sources, options)
         with files_named(partial(_by_own_names, own)), unpacked_inputs(inputs, request) as read:
             # The options as whoever checks will read them; limits are not among them.
             asked = request.options
@@ -193,8 +193,8 @@ def make_bundle(sources: Sources, options: RunOptions = RunOptions(), progress: 
             checks = len(rebuilt.grid.requirements) * len(rebuilt.grid.blocks) * len(list(planned(rebuilt)))
             with memory_limit(options.limits.memory_bytes), clock_of(kept, checks).running("making the results"):
                 made = make_results(rebuilt, storm, progress)
-            results = {path: text.encode() for path, text in made.texts.items()}
-            parts = read_parts(request, read, rebuilt, {**inputs, **results}, {**about, **made.about}, given)
+            results = {path: text.encode() for path, text in made.items()}
+            parts = read_parts(request, read, rebuilt, {**inputs, **results}, given)
             basis = derived(parts)
             texts = {path: text.encode() for path, text in basis.made.items()}
     files = {**inputs, **results, **texts}
@@ -249,10 +249,8 @@ def _by_own_names(own: Mapping[str, Path], text: str) -> str:
     return text
 
 
-def _copied(
-    sources: Sources, options: RunOptions
-) -> tuple[Request, dict[str, bytes], dict[str, str], Mapping[str, Path]]:
-    """The request, and path -> bytes, words and own name of every input."""
+def _copied(sources: Sources, options: RunOptions) -> tuple[Request, dict[str, bytes], Mapping[str, Path]]:
+    """The request, and path -> bytes and own name of every input."""
     spec = read_spec(sources.spec)
     planners = files_of(read_model(spec.model).planners)
     origins = input_paths(spec, sources.matrices, sources.context, tuple(sources.given), planners)
@@ -290,22 +288,5 @@ def _copied(
     for path, result in zip(given, results, strict=True):
         check_document(result, str(origins[path]))
         refuse_misfits(result, against_its_run(result, results))
-    about = input_words(request)
-    recorded = {REQUEST_FILE: request.json_text().encode(), SBOM_FILE: sbom_text().encode()}
-    return request, {**recorded, **files}, about, {**origins, **documents}
-
-
-def input_words(request: Request) -> dict[str, str]:
-    """Path -> what it is, for people, of every input."""
-    words = {
-        REQUEST_FILE: "what was asked",
-        request.spec: "the requirements",
-        request.model: "the system model",
-        request.matrices: "the confusion matrices",
-    }
-    if request.context is not None:
-        words[request.context] = "the declared context of the case"
-    words[SBOM_FILE] = SBOM_WORDS
-    words |= dict.fromkeys(request.planners, "a planner of the model")
-    words |= dict.fromkeys(request.documents, "a document that is given as evidence")
-    return words | dict.fromkeys(request.given, "a result that was made elsewhere")
+    recorded = {REQUEST_FILE: document_text(request).encode(), SBOM_FILE: sbom_text().encode()}
+    return request, {**recorded, **files}, {**origins, **documents}

@@ -32,9 +32,9 @@ from verifier.base.errors import InputError
 from verifier.base.files import json_of
 from verifier.chains.chain import filled_counts
 from verifier.checking.step_bounds import LongWindow
-from verifier.evidence.bundle.layout import certificate_file, point_of_recall
+from verifier.evidence.bundle.layout import certificate_file
 from verifier.evidence.differences import MOST, differing
-from verifier.evidence.findings import Finding, misstated
+from verifier.evidence.findings import Finding, Misstated
 from verifier.perception.confusion import EMPTY
 from verifier.perception.confusion.matrices import label_text
 from verifier.questions.require.answers import perfect_counts
@@ -198,7 +198,7 @@ def check_point(files: Mapping[str, bytes], source: Certified, today: bool) -> t
     else:
         proven, findings = _checked(files, there, objective, point_document(objective.skeleton, source.counts))
     wanted = "the proof of a probability, which can be made"
-    return proven, findings + [misstated(path, "", "nothing", wanted) for path in missing]
+    return proven, findings + [Misstated(path, "", "nothing", wanted) for path in missing]
 
 
 def _checked(
@@ -229,13 +229,13 @@ def _checked(
             continue
         side = proven.lower if content["side"] == "lower" else proven.upper
         if f"_{content['side']}_" not in path:
-            findings.append(misstated(path, "/side", content["side"], "the side in the file's name"))
+            findings.append(Misstated(path, "/side", content["side"], "the side in the file's name"))
         for k, bound in enumerate(bounds):
             if bound is not None and side[k] is not None:
-                findings.append(misstated(path, f"/claimed/{k}", "a second claim", "none"))
+                findings.append(Misstated(path, f"/claimed/{k}", "a second claim", "none"))
             side[k] = bound if side[k] is None else side[k]
         if all(bound is None for bound in bounds):
-            findings.append(misstated(path, "/claimed", "no claim", "one for some initial state"))
+            findings.append(Misstated(path, "/claimed", "no claim", "one for some initial state"))
     return proven, findings
 
 
@@ -256,17 +256,17 @@ def _counted(files: Mapping[str, bytes], source: Certified, window: LongWindow) 
 
 def _no_proof(path: str, error: Exception) -> Finding:
     where, _, message = str(error).partition(": ")
-    return misstated(path, where, message, "a proof that holds")
+    return Misstated(path, where, message, "a proof that holds")
 
 
 def _about_something_else(path: str, content: Any, raw: bytes, about: Mapping[str, Any]) -> list[Finding]:
     """Where a certificate is damaged, or about something else."""
     if not isinstance(content, dict) or not all(isinstance(content.get(part), dict) for part in about):
-        return [misstated(path, "", "no certificate", f"an object with {' and '.join(about)}")]
+        return [Misstated(path, "", "no certificate", f"an object with {' and '.join(about)}")]
     if content.get("sha256") != digest_of({key: value for key, value in content.items() if key != "sha256"}):
-        return [misstated(path, "/sha256", "a hash of another content", "that of this content")]
+        return [Misstated(path, "/sha256", "a hash of another content", "that of this content")]
     if (json.dumps(content) + "\n").encode() != raw:
-        return [misstated(path, "", "the same certificate in other bytes", "those that were written")]
+        return [Misstated(path, "", "the same certificate in other bytes", "those that were written")]
     region = about.get("region", {"columns": ()})
     columns, given = region["columns"], content.get("region", {}).get("columns")
     if isinstance(given, list) and len(given) == len(columns) and all(isinstance(value, dict) for value in given):
@@ -314,7 +314,7 @@ def certified_recalls(
                 continue
             block, initial = place
             objective, counts = rebuilt.cases[block].objective(requirement), rebuilt.cases[block].counts
-            of, changed = "" if kind == "measured" else point_of_recall(number, k, kind), None
+            of, changed = "" if kind == "measured" else f"require{number:02}_answer{k + 1:02}_{kind}", None
             if kind == "at_value":
                 changed = _required(rebuilt, counts, answer.cells)
             else:

@@ -9,12 +9,10 @@ inputs has built a bundle about other inputs in which nothing is wrong. Only the
 that one apart.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
-from typing import TypeAlias, TypeVar
 
 from verifier.base.budget import Clock, memory_limit
 from verifier.base.errors import InputError, LimitError, NoAnswerError, Place, UsageError
@@ -23,13 +21,12 @@ from verifier.base.libraries import RELEASED, __version__
 from verifier.checking.process import StormProcess
 from verifier.evidence.bundle.archive import DEFAULT_LIMITS as READING_LIMITS
 from verifier.evidence.bundle.archive import ReadingLimits, read_bundle
-from verifier.evidence.bundle.build import input_words
 from verifier.evidence.bundle.contents import check_cheaply, check_contents, check_recomputed, numbers_in
 from verifier.evidence.bundle.derived_artefacts import Basis, derived, derived_row
 from verifier.evidence.bundle.layout import CERTIFICATES, OMITTED_FILE
-from verifier.evidence.bundle.making import Progress, planned_words
+from verifier.evidence.bundle.making import Progress
 from verifier.evidence.bundle.manifest import MANIFEST_FILE, Manifest, check_hashes, digest_of, read_manifest
-from verifier.evidence.bundle.parts import Parts, read_parts
+from verifier.evidence.bundle.parts import Parts, read_parts, words_of
 from verifier.evidence.bundle.request import (
     REQUEST_FILE,
     Request,
@@ -42,7 +39,7 @@ from verifier.evidence.bundle.runs_elsewhere import refuse_unfounded, wrong_give
 from verifier.evidence.consistency import check_document, check_sums
 from verifier.evidence.declarations import today
 from verifier.evidence.differences import findings_of
-from verifier.evidence.findings import CheckReport, Finding, Grades, Kind, Log, misstated
+from verifier.evidence.findings import CheckedCount, CheckReport, Finding, Grades, Log, Misstated, RequirementVerdict
 from verifier.evidence.following.rates import against_its_run, alone
 from verifier.evidence.identity import SBOM_FILE, refuse_other_versions
 from verifier.evidence.paths import check_paths
@@ -64,10 +61,15 @@ STATED = (
     "whether the inputs are true: counts and model, of the real detector and system, and what people declare; and "
     "what is recorded of how the results were made (the command, the versions of libraries)"
 )
-Made = TypeVar("Made")
-Recompute: TypeAlias = Callable[[Parts, Log], None]
 _REFUSED = (InputError, UsageError)
 _MALFORMED = (ArithmeticError, LookupError, RecursionError, TypeError, ValueError)
+
+
+@dataclass
+class CheckLog(Log):
+    """The same, with the derived files once they are made again: always where nothing is wrong."""
+
+    basis: Basis | None = None
 
 
 @dataclass(frozen=True)
@@ -121,10 +123,16 @@ def check_files(
     recompute: bool = False,
     limits: CheckLimits = DEFAULT_LIMITS,
     progress: Progress = iter,
+    log: CheckLog | None = None,
 ) -> CheckReport:
-    """As `check_bundle`, for the files of a bundle that is read; `bundle` is its name."""
+    """As `check_bundle`, for the files of a bundle that is read.
+
+    Args:
+        bundle: its name.
+        log: an empty one, for whoever wants more than the report.
+    """
     check_paths(files, bundle)
-    log = Log()
+    log = log or CheckLog()
     log.checked.append((len(files), "files read"))
     raw = files.get(MANIFEST_FILE)
     found_digest = "" if raw is None else digest_of(raw)
@@ -135,43 +143,35 @@ def check_files(
         altered = {finding.file for finding in wrong}
         log.findings += wrong
         log.checked.append((len(manifest.files), "files compared with their SHA-256"))
-    again = partial(check_recomputed, progress=progress) if recompute else None
     results = sum(path.startswith("results/") for path in files)
     clock = Clock(limits.timeout_s * (1 + results))
     try:
         with memory_limit(limits.system.memory_bytes), clock.running("checking the bundle"):
-            verdict = _sources(files, altered, again, limits, log)
+            _sources(files, altered, progress if recompute else None, limits, log)
     except LimitError as error:
         if not log.findings:  # limits that are too small say nothing about the bundle
             message = f"no answer within the limits of this check: {without_folder(error.message)}"
             raise NoAnswerError(message, hint=error.hint) from None
         log.unchecked.append(f"what is beyond the limits of this check: {error.message}".replace("\n", " "))
-        verdict = ""
+        log.verdict = ""
     log.unchecked.append(STATED)
     demanded = digest is not None and found_digest == digest.lower()
     if not demanded:
         log.unchecked.append(NO_DIGEST)
+    basis = None if log.findings else log.basis
     return CheckReport(
-        bundle,
-        found_digest,
-        demanded,
-        tuple(dict.fromkeys(log.findings)),
-        tuple(log.checked),
-        tuple(log.unchecked),
-        verdict,
-        log.requirements,
-        None if log.findings else log.grades,
-        overall_text(log.standings, log.case) if log.standings and not log.findings else "",
-        "" if manifest is None else manifest.title,
+        bundle=bundle,
+        digest=found_digest,
+        digest_demanded=demanded,
+        findings=tuple(dict.fromkeys(log.findings)),
+        checked=tuple(CheckedCount(count, what) for count, what in log.checked),
+        unchecked=tuple(log.unchecked),
+        verdict=log.verdict,
+        requirements=log.requirements,
+        numbers=None if log.findings else log.numbers,
+        status=overall_text(basis.standings, basis.case.status) if basis and basis.standings else "",
+        title="" if manifest is None else manifest.title,
     )
-
-
-def basis_of(files: Mapping[str, bytes], look: Callable[[Basis], Made]) -> Made:
-    """What `look` makes of inputs, results and derived files of an intact bundle, while its inputs are there."""
-    request = _request(files)
-    with unpacked_inputs(files, request) as read:
-        rebuilt = Study.of(read.inputs, DEFAULT_LIMITS.around(request.options))
-        return look(derived(_parts(files, request, rebuilt, read, Log())))
 
 
 def _manifest(raw: bytes | None, sha256: str, digest: str | None, log: Log) -> Manifest | None:
@@ -195,15 +195,16 @@ def _manifest(raw: bytes | None, sha256: str, digest: str | None, log: Log) -> M
 
 
 def _sources(
-    files: Mapping[str, bytes], altered: set[str], recompute: Recompute | None, limits: CheckLimits, log: Log
-) -> str:
-    """Derive again and look into the results, as far as what that starts from is intact; the run's verdict."""
+    files: Mapping[str, bytes], altered: set[str], recompute: Progress | None, limits: CheckLimits, log: CheckLog
+) -> None:
+    """Derive again and look into the results, as far as what that starts from is intact."""
     broken = sorted(path for path in altered if derived_row(path) is None)
     if broken:
         log.unchecked.append(f"derived files and the numbers, because {broken[0]} is not what was built")
-        return ""
+        return
     try:
-        return _looked_into(files, altered, recompute, limits, log)
+        _looked_into(files, altered, recompute, limits, log)
+        return
     except LimitError:
         raise
     except _REFUSED as error:
@@ -211,14 +212,13 @@ def _sources(
     except _MALFORMED as error:
         # Documents keep to their schemas, and yet what refers to each other in them need not fit together.
         said = f"{type(error).__name__}: {error}".replace("\n", " ")
-        log.findings.append(misstated("", "", f"contents that do not fit together ({said})", "a bundle"))
+        log.findings.append(Misstated("", "", f"contents that do not fit together ({said})", "a bundle"))
     log.unchecked.append("what comes after that")
-    return ""
 
 
 def _looked_into(
-    files: Mapping[str, bytes], altered: set[str], recompute: Recompute | None, limits: CheckLimits, log: Log
-) -> str:
+    files: Mapping[str, bytes], altered: set[str], recompute: Progress | None, limits: CheckLimits, log: CheckLog
+) -> None:
     request = _request(files)
     with unpacked_inputs(files, request) as read:
         parts = _parts(files, request, Study.of(read.inputs, limits.around(request.options)), read, log)
@@ -233,12 +233,11 @@ def _looked_into(
         else:
             _derived(files, altered, parts, log)
         if recompute is not None and log.built_by == __version__:
-            recompute(parts, log)
+            check_recomputed(parts, log, recompute)
         else:
             left = check_cheaply(parts, log) if fits else []
             log.unchecked += [*log.until_recomputed, ", ".join((*left, NOT_RECOMPUTED))]
         _graded(parts, recompute is not None, log)
-        return parts.result.verdict.value
 
 
 def _fit_together(parts: Parts, log: Log) -> None:
@@ -251,7 +250,7 @@ def _fit_together(parts: Parts, log: Log) -> None:
             if note := alone(document, parts.documents.values()):
                 log.unchecked.append(f"{path}: {note}")
         except InputError as error:
-            log.findings.append(_refusal(error, path, Kind.CONTENT))
+            log.findings.append(_refusal(error, path, Misstated))
 
 
 def _versions(parts: Parts, log: Log) -> None:
@@ -261,12 +260,12 @@ def _versions(parts: Parts, log: Log) -> None:
         stated = (document.content.get("versions") or {}).get("verifier", log.built_by)
         if path not in parts.request.inputs and stated != log.built_by:
             said = f"{log.built_by}, which built the bundle"
-            log.findings.append(misstated(path, "/versions/verifier", str(stated), said))
+            log.findings.append(Misstated(path, "/versions/verifier", str(stated), said))
     try:
         if SBOM_FILE in parts.files:
             refuse_other_versions(parts.files[SBOM_FILE], parts.run.content["versions"])
     except InputError as error:
-        log.findings.append(_refusal(error, SBOM_FILE, Kind.CONTENT))
+        log.findings.append(_refusal(error, SBOM_FILE, Misstated))
 
 
 def _given(parts: Parts, log: Log) -> None:
@@ -277,7 +276,7 @@ def _given(parts: Parts, log: Log) -> None:
             try:
                 refuse_unfounded(path, parts.documents[path], given)
             except InputError as error:
-                log.findings.append(_refusal(error, path, Kind.CONTENT))
+                log.findings.append(_refusal(error, path, Misstated))
             if storm is not None and given.studies:
                 wrong, noted = wrong_given(path, parts.files[path], given, storm)
                 log.findings += wrong
@@ -298,17 +297,19 @@ def _given(parts: Parts, log: Log) -> None:
             log.unchecked.append(f"{path}, which is validated and not verified here: {why}")
 
 
-def _graded(parts: Parts, recompute: bool, log: Log) -> None:
+def _graded(parts: Parts, recompute: bool, log: CheckLog) -> None:
     """What the requirements are, and how the numbers of the results were checked."""
-    status = {(standing.requirement, standing.planner): standing.told for standing in log.standings}
+    standings = () if log.basis is None else log.basis.standings
+    status = {(standing.requirement, standing.planner): standing.told for standing in standings}
+    log.verdict = parts.result.verdict.value
     log.requirements = tuple(
-        (one.name, one.planner, one.verdict.value, status.get((one.name, one.planner), ""))
+        RequirementVerdict(one.name, one.planner, one.verdict.value, status.get((one.name, one.planner), ""))
         for one in parts.result.requirements
     )
     results = (document.content for path, document in parts.documents.items() if path.startswith("results/"))
     count = sum(map(numbers_in, results))
     recomputed = count - log.proven if recompute else log.recomputed
-    log.grades = Grades(log.proven, recomputed, count - log.proven - recomputed)
+    log.numbers = Grades(log.proven, recomputed, count - log.proven - recomputed)
 
 
 def _request(files: Mapping[str, bytes]) -> Request:
@@ -324,18 +325,17 @@ def _request(files: Mapping[str, bytes]) -> Request:
 
 def _parts(files: Mapping[str, bytes], request: Request, rebuilt: Study, read: Unpacked, log: Log) -> Parts:
     """Inputs and results; whatever is missing or too much among the files is a finding."""
-    about = {**input_words(request), **planned_words(rebuilt, files)}
-    missing = [path for path in (*request.inputs, *planned_words(rebuilt, ())) if path not in files]
-    sources = {path: raw for path, raw in files.items() if path in about}
+    about = words_of(request, rebuilt, files)
+    missing = [path for path in about if path not in files and path != SBOM_FILE]  # releases before had none
     for path in sorted(path for path in files if path not in about and derived_row(path) is None):
         if log.built_by == __version__:
             log.findings.append(Finding(path, "", "a file that no bundle like this has", "nothing"))
         else:
             log.unchecked.append(f"{path}: no bundle of this version has such a file")
-    parts = read_parts(request, read, rebuilt, sources, about)
+    parts = read_parts(request, read, rebuilt, files)
     for path in missing:
         if path not in parts.omitted:
-            log.findings.append(Finding(path, "", "nothing", about.get(path, "a result, or the reason why not")))
+            log.findings.append(Finding(path, "", "nothing", about[path]))
     for path in parts.omitted:
         if path not in missing and not path.startswith(f"{CERTIFICATES}/"):
             said = f"a reason for leaving out {path}"
@@ -346,10 +346,10 @@ def _parts(files: Mapping[str, bytes], request: Request, rebuilt: Study, read: U
     return parts
 
 
-def _derived(files: Mapping[str, bytes], altered: set[str], parts: Parts, log: Log) -> None:
+def _derived(files: Mapping[str, bytes], altered: set[str], parts: Parts, log: CheckLog) -> None:
     """Make every derived file again; one that is as the manifest says and differs all the same speaks against us."""
-    basis = derived(parts)
-    log.standings, log.case, made = basis.standings, basis.case.status, basis.made
+    log.basis = derived(parts)
+    made = log.basis.made
     if log.built_by != __version__:
         other = f"built by verifier {log.built_by}, and this is {__version__}"
         log.unchecked.append(f"derived files and results byte for byte: {other}")
@@ -360,14 +360,14 @@ def _derived(files: Mapping[str, bytes], altered: set[str], parts: Parts, log: L
             log.findings.append(Finding(path, "", "nothing", "a derived file"))
         elif files[path] != expected:
             log.findings = [finding for finding in log.findings if finding.file != path or finding.where]
-            log.findings += findings_of(files[path], expected, path, Kind.FILES if path in altered else Kind.CONTENT)
+            log.findings += findings_of(files[path], expected, path, Finding if path in altered else Misstated)
     for path in sorted(path for path in files if path not in made and derived_row(path) is not None):
         log.findings.append(Finding(path, "", "a derived file that these inputs do not give", "nothing"))
     log.checked.append((len(made), "derived files made again and compared byte for byte"))
 
 
-def _refusal(error: InputError | UsageError, file: str, kind: Kind = Kind.FILES) -> Finding:
+def _refusal(error: InputError | UsageError, file: str, kind: type[Finding] = Finding) -> Finding:
     place = error.place if isinstance(error, InputError) else Place()
     message = error.message if isinstance(error, InputError) else str(error)
     line = "" if place.line is None else f"line {place.line}"
-    return Finding(place.file or file, place.path or line, message.replace("\n", " "), "what was built", kind)
+    return kind(place.file or file, place.path or line, message.replace("\n", " "), "what was built")

@@ -29,7 +29,7 @@ from verifier.evidence.bundle.parts import Parts
 from verifier.evidence.bundle.replays import check_explanations
 from verifier.evidence.bundle.runs import SAME_AS_THE_RUN, check_frame, check_runs, check_same_frame
 from verifier.evidence.differences import compared, differing
-from verifier.evidence.findings import Finding, Log, misstated
+from verifier.evidence.findings import Finding, Log, Misstated
 from verifier.language.expressions import to_text
 from verifier.perception.confusion.matrices import label_text
 from verifier.pipeline import checked_study, result_of
@@ -52,14 +52,13 @@ def check_contents(parts: Parts, log: Log) -> None:
         _explanations(parts, log)
     _required(parts, points, log)
     for path in sorted(certificates - log.certificates) if not log.findings else ():
-        log.findings.append(misstated(path, "", "a certificate of nothing that is here", "nothing"))
+        log.findings.append(Misstated(path, "", "a certificate of nothing that is here", "nothing"))
     log.unchecked += [f"{path}, which the bundle leaves out: {reason}" for path, reason in parts.omitted.items()]
 
 
 def _explanations(parts: Parts, log: Log) -> None:
-    document = parts.documents[layout.EXPLAIN_FILE]
-    result: ExplainResult = document.result
-    log.findings += check_frame(layout.EXPLAIN_FILE, document, parts.files[layout.EXPLAIN_FILE], parts.rebuilt)
+    result: ExplainResult = parts.documents[layout.EXPLAIN_FILE].result
+    log.findings += check_frame(layout.EXPLAIN_FILE, parts)
     log.findings += check_same_frame(layout.EXPLAIN_FILE, result, parts.result, SAME_AS_THE_RUN)
     shape = check_head(layout.EXPLAIN_FILE, result, parts.rebuilt, parts.rebuilt.options)
     matrices = parts.rebuilt.matrices
@@ -69,9 +68,7 @@ def _explanations(parts: Parts, log: Log) -> None:
     log.findings += shape
     if shape:
         return
-    done = check_explanations(document, parts.run, parts.rebuilt)
-    log.findings += done.findings
-    log.checked.append((done.runs, f"violating runs replayed on the rebuilt system, {done.whole} with the formula"))
+    check_explanations(parts, log)
 
 
 def _required(parts: Parts, points: Mapping[tuple[int, int], Proven], log: Log) -> None:
@@ -86,10 +83,9 @@ def _required(parts: Parts, points: Mapping[tuple[int, int], Proven], log: Log) 
         if path not in parts.documents:
             continue
         count += 1
-        selection = replace(parts.rebuilt.options.selection, requirements=(requirement.name,))
-        rebuilt = parts.rebuilt.under(replace(parts.rebuilt.options, selection=selection))
+        rebuilt, _ = asked_recall(parts.rebuilt, requirement.name)
         result: RequireResult = parts.documents[path].result
-        log.findings += check_frame(path, parts.documents[path], parts.files[path], parts.rebuilt)
+        log.findings += check_frame(path, parts)
         log.findings += check_same_frame(path, result, parts.result, ("versions",))
         log.findings += check_head(path, result, rebuilt, rebuilt.options, with_confidence=False)
         asked = {
@@ -125,7 +121,7 @@ def _proven_recalls(path: str, number: int, parts: Parts, points: Mapping[tuple[
         if low is None or high is None:
             continue
         for where, said, expected in wrong_beside_proof(point, low, high, point.whatever_predicted):
-            log.findings.append(misstated(path, pointer + where, said, expected))
+            log.findings.append(Misstated(path, pointer + where, said, expected))
         log.proven += NUMBERS_OF_POINT * is_proven(point, low, high)
 
 
@@ -141,7 +137,7 @@ def _asked_of(rebuilt: Study) -> list[Mapping[str, object]]:
 
 def _as_measured(path: str, parts: Parts) -> list[Finding]:
     """The probability with the measured matrices must be one that the run found."""
-    findings, result = [], parts.documents[path].result
+    findings, result = list[Finding](), parts.documents[path].result
     for k, answer in enumerate(result.answers):
         point, asked = answer.measured, (result.requirement.name, answer.planner)
         mine = (one.points for one in parts.result.requirements if (one.name, one.planner) == asked)
@@ -154,7 +150,7 @@ def _as_measured(path: str, parts: Parts) -> list[Finding]:
         ):
             wanted = f"{repr(same[0].probability) if same else 'a scenario of the run'}, as in the run"
             where = f"/answers/{k}/measured/probability"
-            findings.append(misstated(path, where, repr(point.probability), wanted))
+            findings.append(Misstated(path, where, repr(point.probability), wanted))
     return findings
 
 
@@ -210,7 +206,7 @@ def numbers_in(value: Any) -> int:
 def _intervals(parts: Parts) -> dict[str, tuple[int, str]]:
     """Path -> how many numbers, and the run, with the intervals that the recorded seed gives."""
     rebuilt, made, own = parts.rebuilt, dict[str, tuple[int, str]](), dict[tuple[int, int], PointInterval]()
-    others = {layout.alternative_file(other.name): other.options for other in alternatives(rebuilt)}
+    others = {other.path: other.options for other in alternatives(rebuilt)}
     for path, options in ({layout.RUN_FILE: rebuilt.options} | others).items():
         if path not in parts.documents:
             continue
@@ -273,22 +269,23 @@ def check_recomputed(parts: Parts, log: Log, progress: Progress = iter) -> None:
 
 def _recomputed(parts: Parts, log: Log, progress: Progress) -> None:
     with StormProcess() as storm:
-        made, rounded, proofs = make_results(parts.rebuilt, storm, progress, parts.files), 0, 0
+        made = make_results(parts.rebuilt, storm, progress, parts.files)
+        rounded = proofs = 0
         results = {path for path in parts.files if path.startswith(("results/", "certificates/"))}
-        for path in sorted({*made.texts, *results}):
-            if path not in made.texts:
-                log.findings.append(misstated(path, "", "a result", "nothing: it is not made again"))
+        for path in sorted({*made, *results}):
+            if path not in made:
+                log.findings.append(Misstated(path, "", "a result", "nothing: it is not made again"))
             elif path not in parts.files:
-                log.findings.append(misstated(path, "", "nothing", "a result, which is made again"))
-            elif parts.files[path] == made.texts[path].encode():
+                log.findings.append(Misstated(path, "", "nothing", "a result, which is made again"))
+            elif parts.files[path] == made[path].encode():
                 continue
             elif path.startswith(f"{layout.CERTIFICATES}/"):
                 proofs += 1
-            elif made.texts[path].encode().count(_UNKNOWN) > parts.files[path].count(_UNKNOWN):
+            elif made[path].encode().count(_UNKNOWN) > parts.files[path].count(_UNKNOWN):
                 raise NoAnswerError(f"{path} says more than is found out within the limits of this check")
             else:
-                rounded += compared(parts.files[path], made.texts[path].encode(), path, log)
-        log.checked.append((len(made.texts), "results recomputed and compared byte for byte"))
+                rounded += compared(parts.files[path], made[path].encode(), path, log)
+        log.checked.append((len(made), "results recomputed and compared byte for byte"))
         if rounded:
             log.unchecked.append(
                 f"the last digits of {rounded} numbers, which come out differently on this machine or with its "
@@ -319,8 +316,8 @@ def _exactly(parts: Parts, storm: StormProcess, log: Log) -> None:
                 bounds = f"bounds {stated.lower!r} to {stated.upper!r}"
                 where = f"/requirements/{row}/points/{k}/lower"
                 known = f"bounds of the exact {float(value)!r}"
-                log.findings.append(misstated(layout.RUN_FILE, where, bounds, known))
+                log.findings.append(Misstated(layout.RUN_FILE, where, bounds, known))
             elif stated.exact is not None and stated.exact != value:
                 where, told = f"/requirements/{row}/points/{k}/exact", fraction_text(stated.exact)
-                log.findings.append(misstated(layout.RUN_FILE, where, told[:60], fraction_text(value)[:60]))
+                log.findings.append(Misstated(layout.RUN_FILE, where, told[:60], fraction_text(value)[:60]))
     log.checked.append((count, "probabilities computed as exact fractions by Storm"))

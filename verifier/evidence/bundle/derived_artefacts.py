@@ -110,9 +110,8 @@ class Basis:
         rates = rate_paths(self.parts.result)
         known = {path: f"omitted: {why}" for path, why in self.unrated.items()} | {path: path for path in self.made}
         told = {k: known[path] for k, path in rates.items() if path in known}
-        hashes, omitted = self.parts.hashes, self.parts.omitted
         answers = {key: f"{key} {answer.digest} {answer.state}" for key, answer in self.answers.items()}
-        return Traced(self.parts.rebuilt, self.parts.result, hashes, omitted, against, answers, self.standings, told)
+        return Traced(self.parts, against, answers, self.standings, told)
 
     @cached_property
     def page(self) -> Page:
@@ -341,7 +340,7 @@ DERIVED: tuple[Derived, ...] = (
         manifest.MANIFEST_FILE,
         "the hashes of all files",
         "application/json",
-        lambda basis: manifest.manifest_of(basis.parts.title, _entries(basis)).json_text(),
+        lambda basis: document_text(manifest.manifest_of(basis.parts.title, _entries(basis))),
     ),
 )
 

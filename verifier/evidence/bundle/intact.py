@@ -1,17 +1,14 @@
 """What is made of an intact bundle, checked first as a whole: a signature beside it, formats of other tools."""
 
 import datetime
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from verifier.base.errors import InputError, Place, UsageError
-from verifier.base.files import ending_of, json_of, write_bytes, write_text
+from verifier.base.files import ending_of, write_bytes, write_text
 from verifier.evidence.bundle.archive import read_bundle
-from verifier.evidence.bundle.check import basis_of, check_files
+from verifier.evidence.bundle.check import CheckLog, check_files
 from verifier.evidence.bundle.derived_artefacts import Basis
-from verifier.evidence.bundle.manifest import MANIFEST_FILE, read_manifest
-from verifier.evidence.bundle.request import REQUEST_FILE, request_of, unpacked_inputs
 from verifier.evidence.bundle.trace import TRACE_COLUMNS, trace_rows
 from verifier.evidence.case.elements import Case, modules_of
 from verifier.evidence.declarations import today
@@ -58,32 +55,31 @@ def sign_bundle(
         raise UsageError(f"--until: expected a day from {today()}, on which it is signed, got {until}")
     before = signatures_in(path) if Path(path).exists() else ""
     fingerprint = key_of_private(key)
-    files, report = _checked(bundle, "signed")
-    with unpacked_inputs(files, request_of(json_of(files[REQUEST_FILE], REQUEST_FILE))) as read:
-        identity = read.context.identity
+    report, basis = _checked(bundle, "signed")
     signed = Signed(
         role=role,
         by=by,
         day=str(today()),
         until=None if until is None else str(until),
-        title=read_manifest(files[MANIFEST_FILE]).title,
+        title=report.title,
         status=report.status,
-        requirements=tuple(SignedStatus(name, planner, told) for name, planner, _, told in report.requirements),
-        document=identity.told,
+        requirements=tuple(SignedStatus(one.requirement, one.planner, one.status) for one in report.requirements),
+        document=basis.parts.context.identity.told,
         tool=tool_identity(),
     )
     write_text(path, before + envelope(signed, report.digest, key))
     return Seal(fingerprint, report.digest, signed)
 
 
-def _checked(bundle: str | Path, done: str) -> tuple[Mapping[str, bytes], CheckReport]:
-    """The files of a bundle, and what the check says; InputError where something is wrong, and nothing is `done`."""
-    files = read_bundle(bundle)
-    report = check_files(Path(bundle).absolute().name, files)
-    if not report.sound:
+def _checked(bundle: str | Path, done: str) -> tuple[CheckReport, Basis]:
+    """What the check of a bundle says, and its derived files; InputError where something is wrong, and nothing is
+    `done`."""
+    log = CheckLog()
+    report = check_files(Path(bundle).absolute().name, read_bundle(bundle), log=log)
+    if not report.sound or log.basis is None:
         more = f"; and {len(report.findings) - 1} more" if len(report.findings) > 1 else ""
         raise InputError(f"not {done}, as the check finds {report.findings[0]}{more}", Place(str(bundle)))
-    return files, report
+    return report, log.basis
 
 
 def export_bundle(bundle: str | Path, output: str | Path, into: str | Path | None = None) -> str:
@@ -106,12 +102,11 @@ def export_bundle(bundle: str | Path, output: str | Path, into: str | Path | Non
             "--into names the ReqIF document that an output ending in .reqif is made from\n"
             "  hint: the bundle's own is exchange/requirements.reqif"
         )
-    files, _ = _checked(bundle, "exported")
-    makers: Mapping[str, Callable[[Basis], tuple[bytes, str]]] = {
-        ".docx": lambda basis: (docx_bytes(_whole(basis)), ""),
-        ".reqif": lambda basis: reqif_into(str(into), trace_rows(basis.traced), TRACE_COLUMNS),
-    }
-    written, told = basis_of(files, makers[ending])
+    _, basis = _checked(bundle, "exported")
+    if into is None:
+        written, told = docx_bytes(_whole(basis)), ""
+    else:
+        written, told = reqif_into(str(into), trace_rows(basis.traced), TRACE_COLUMNS)
     write_bytes(output, written)
     return told
 

@@ -1,5 +1,6 @@
 """Where files lie in a bundle. Copies of spec and model keep their places to each other: the spec still finds it."""
 
+import posixpath
 import re
 from collections.abc import Mapping
 from pathlib import Path, PurePath, PurePosixPath
@@ -105,16 +106,6 @@ def numbered_file(folder: str, number: int, requirement: str) -> str:
     return f"{folder}/{number:02}_{requirement[:LONGEST_NAME]}.json"
 
 
-def point_of_recall(number: int, answer: int, point: str) -> str:
-    """What certificates of the probabilities in an answer about required recall are said to be of."""
-    return f"require{number:02}_answer{answer + 1:02}_{point}"
-
-
-def alternative_file(name: str) -> str:
-    """Where the run under an alternative policy lies."""
-    return f"results/alternatives/{name}.json"
-
-
 def certificate_file(block: int, requirement: int, side: str, part: int, of: str = "") -> str:
     """Where a certificate lies: of one block of the grid and one requirement, all numbers counted from 0.
 
@@ -152,13 +143,6 @@ def place_of_certificate(path: str) -> CertificatePlace | None:
 
 def _normal(path: PurePosixPath) -> tuple[int, list[str]]:
     """How far a relative path leads up, and what follows."""
-    up, inside = 0, list[str]()
-    for part in path.parts:
-        if part == "..":
-            if inside:
-                inside.pop()
-            else:
-                up += 1
-        elif part != ".":
-            inside.append(part)
-    return up, inside
+    parts = PurePosixPath(posixpath.normpath(path)).parts
+    inside = [part for part in parts if part != ".."]
+    return len(parts) - len(inside), inside

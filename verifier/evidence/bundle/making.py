@@ -48,6 +48,11 @@ class Alternative:
     words: str
     options: RunOptions
 
+    @property
+    def path(self) -> str:
+        """Where the run under it lies."""
+        return f"results/alternatives/{self.name}.json"
+
 
 def alternatives(rebuilt: Study) -> tuple[Alternative, ...]:
     """Every other choice that applies.
@@ -111,22 +116,19 @@ class Runs:
         """`storm` is a worker that runs."""
         self.storm = storm
         self._rebuilt = rebuilt
-        self._own: CheckedStudy | None = None
-        self._run: RunResult | None = None
         self._solved: dict[str, CheckedStudy] = {}
+        self._results: dict[str, RunResult] = {}
 
     def result(self, options: RunOptions, of: str = "") -> RunResult:
         """The run under these options, of the alternative `of`; errors as `verifier.pipeline.verified`."""
-        if not is_alike(options, self._rebuilt):
-            study = self._solved[of] = checked_study(self._rebuilt.under(options), self.storm)
-            return result_of(study, options)
-        if self._own is None:
-            self._own = self._solved[""] = checked_study(self._rebuilt, self.storm)
-        if options != self._rebuilt.options:
-            return result_of(self._own, options)
-        if self._run is None:
-            self._run = result_of(self._own, options)
-        return self._run
+        if of not in self._results:
+            alike = is_alike(options, self._rebuilt)
+            solved = "" if alike else of
+            if solved not in self._solved:
+                rebuilt = self._rebuilt if alike else self._rebuilt.under(options)
+                self._solved[solved] = checked_study(rebuilt, self.storm)
+            self._results[of] = result_of(self._solved[solved], options)
+        return self._results[of]
 
     def free_certificates(self) -> Iterator[tuple[str, str]]:
         """Path and text of the certificates of bounds whatever the dependence, in all runs that were made."""
@@ -153,19 +155,6 @@ Progress: TypeAlias = Callable[[Sequence[Step]], Iterable[Step]]
 """Wraps the list of what is to be made, for a progress bar."""
 
 
-@dataclass(frozen=True)
-class Made:
-    """What was made.
-
-    Attributes:
-        texts: path -> text, `results/omitted.json` included.
-        about: path -> what it is, for people.
-    """
-
-    texts: dict[str, str]
-    about: dict[str, str]
-
-
 def planned(rebuilt: Study) -> Iterator[Planned]:
     """Every result beside the certificates, the run first."""
     options = rebuilt.options
@@ -178,7 +167,7 @@ def planned(rebuilt: Study) -> Iterator[Planned]:
             yield Planned(layout.require_file(number, requirement.name), about, _require(rebuilt, requirement.name))
     for other in alternatives(rebuilt):
         about = f"the run under another policy: {other.words}"
-        yield Planned(layout.alternative_file(other.name), about, _run(other.options, other.name))
+        yield Planned(other.path, about, _run(other.options, other.name))
 
 
 def explanation_text(rebuilt: Study, run: RunResult) -> str:
@@ -188,8 +177,10 @@ def explanation_text(rebuilt: Study, run: RunResult) -> str:
     return explained(told, DEFAULT_SETTINGS, None, run=run).json_text()
 
 
-def make_results(rebuilt: Study, storm: StormProcess, progress: Progress = iter, known: Container[str] = ()) -> Made:
-    """Make everything that is planned, and the certificates.
+def make_results(
+    rebuilt: Study, storm: StormProcess, progress: Progress = iter, known: Container[str] = ()
+) -> dict[str, str]:
+    """Path -> text of everything that is planned and can be made, of the certificates, and of what was omitted.
 
     Args:
         storm: the model checker.
@@ -201,7 +192,6 @@ def make_results(rebuilt: Study, storm: StormProcess, progress: Progress = iter,
         LimitError: limits that are too small for what is known.
     """
     texts: dict[str, str] = {}
-    about: dict[str, str] = {layout.OMITTED_FILE: OMITTED_WORDS}
     omitted: list[Omission] = []
     runs = Runs(rebuilt, storm)
     for artefact in progress([*planned(rebuilt), *enumerate(rebuilt.cases)]):
@@ -214,14 +204,11 @@ def make_results(rebuilt: Study, storm: StormProcess, progress: Progress = iter,
             if artefact.path == layout.RUN_FILE or (isinstance(error, LimitError) and artefact.path in known):
                 raise
             omitted.append(omission(artefact.path, error))
-        else:
-            about[artefact.path] = artefact.about
     texts.update(runs.free_certificates())
     texts.update(_certificates_of_recalls(rebuilt, texts))
-    about.update(_certificate_words(rebuilt, texts))
     omitted += _without_certificates(rebuilt)
     texts[layout.OMITTED_FILE] = omitted_text(omitted)
-    return Made(texts, about)
+    return texts
 
 
 def planned_words(rebuilt: Study, files: Iterable[str]) -> dict[str, str]:
@@ -230,12 +217,7 @@ def planned_words(rebuilt: Study, files: Iterable[str]) -> dict[str, str]:
     How many certificates a bound needs is known when it is proven; so they are told by their names.
     """
     words = {layout.OMITTED_FILE: OMITTED_WORDS, **{artefact.path: artefact.about for artefact in planned(rebuilt)}}
-    return words | _certificate_words(rebuilt, files)
-
-
-def _certificate_words(rebuilt: Study, files: Iterable[str]) -> dict[str, str]:
-    """Path -> what it is, of those files that are certificates of some block and requirement."""
-    grid, words = rebuilt.grid, dict[str, str]()
+    grid = rebuilt.grid
     for path in files:
         place = layout.place_of_certificate(path)
         if place is not None and place.block < len(grid.blocks) and place.requirement < len(grid.requirements):
@@ -285,7 +267,7 @@ def _certificates(rebuilt: Study, number: int, case: Case, results: Mapping[str,
     yield from certificates_of(rebuilt, number, objectives)
     sources = certified(rebuilt, "", number, objectives)
     for other in alternatives(rebuilt):
-        if layout.alternative_file(other.name) in results and not is_alike(other.options, rebuilt):
+        if other.path in results and not is_alike(other.options, rebuilt):
             changed = rebuilt.under(other.options)
             sources += certified(changed, other.name, number, changed.cases[number].objectives)
     for source in sources:

@@ -83,10 +83,6 @@ class Manifest:
     files: tuple[Entry, ...]
     content_sha256: Sha256
 
-    def json_text(self) -> str:
-        """The document as text."""
-        return document_text(self)
-
 
 def manifest_of(title: str, entries: Mapping[str, Entry]) -> Manifest:
     """The manifest of a bundle that this version builds."""
@@ -104,7 +100,7 @@ def read_manifest(raw: bytes) -> Manifest:
     if _content_digest(manifest) != manifest.content_sha256:
         place = Place(MANIFEST_FILE, path="/content_sha256")
         raise InputError("the list is not what was written: its SHA-256 differs", place)
-    if manifest.json_text().encode() != raw:
+    if document_text(manifest).encode() != raw:
         raise InputError("the same list in other bytes than were written", Place(MANIFEST_FILE))
     return manifest
 

@@ -24,7 +24,7 @@ from verifier.base.documents import fraction_text
 from verifier.checking.enclosure import AGREEMENT
 from verifier.evidence.bundle.certificates import Proven
 from verifier.evidence.differences import differing
-from verifier.evidence.findings import Finding, misstated
+from verifier.evidence.findings import Finding, Misstated
 from verifier.language.expressions import to_text
 from verifier.questions.explain.explain_result import ExplainResult
 from verifier.questions.require.require_result import RequireResult
@@ -247,7 +247,7 @@ def check_points(
             tally.bounds_again += 0 if proven is not None or again.bounds is None else 2
         tally.points += 1
         tally.proven += is_proven(point, *ends)
-        tally.findings += [misstated(path, at + where, said, expected) for where, said, expected in wrong]
+        tally.findings += [Misstated(path, at + where, said, expected) for where, said, expected in wrong]
 
 
 def places_of(rebuilt: Study) -> Iterator[tuple[int, Case, list[tuple[int, int]]]]:

@@ -9,7 +9,15 @@ from dataclasses import dataclass, replace
 from verifier.base.errors import InputError, LimitError, Place, UsageError, unknown_name
 from verifier.base.files import document_text
 from verifier.evidence.bundle import layout
-from verifier.evidence.bundle.making import Omission, alternatives, omission, omitted_text, planned, read_omitted
+from verifier.evidence.bundle.making import (
+    Omission,
+    alternatives,
+    omission,
+    omitted_text,
+    planned,
+    planned_words,
+    read_omitted,
+)
 from verifier.evidence.bundle.manifest import Entry, Role, digest_of
 from verifier.evidence.bundle.request import Request, Unpacked
 from verifier.evidence.bundle.runs_elsewhere import Given, given_runs
@@ -116,23 +124,29 @@ class Parts:
         return {path: Entry.of(path, role, self.about[path], self.files[path]) for path, role in roles.items()}
 
 
+def words_of(request: Request, rebuilt: Study, files: Iterable[str]) -> dict[str, str]:
+    """Path -> what it is, for people, of every input and result; of certificates, those among `files`."""
+    return {**request.words, **planned_words(rebuilt, files)}
+
+
 def read_parts(
     request: Request,
     read: Unpacked,
     rebuilt: Study,
     files: Mapping[str, bytes],
-    about: Mapping[str, str],
     given: Mapping[str, Given] | None = None,
 ) -> Parts:
     """Read and validate inputs and results.
 
     Args:
-        files: path -> bytes, inputs and results and nothing else.
-        about, given: as in `Parts`; what was put in is looked at here where that is left out.
+        files: path -> bytes; what is neither is passed over.
+        given: as in `Parts`; what was put in is looked at here where that is left out.
 
     Raises:
         InputError: a document is none, or does not keep to its schema.
     """
+    about = words_of(request, rebuilt, files)
+    files = {path: raw for path, raw in files.items() if path in about}
     for path in (layout.RUN_FILE, layout.OMITTED_FILE):
         if path not in files:
             raise InputError("is not there", Place(path))
@@ -142,7 +156,7 @@ def read_parts(
     documents = {path: document_of(files[path], path) for path in (*results, *matrices)}
     for path in (path for path in request.given if path in files):  # so that no reader takes it for one of its own
         documents[path] = replace(document_of(files[path], path), name=path.removeprefix(f"{layout.INPUTS}/"))
-    words = {layout.alternative_file(alternative.name): alternative.words for alternative in alternatives(rebuilt)}
+    words = {alternative.path: alternative.words for alternative in alternatives(rebuilt)}
     others = {words[path]: documents[path] for path in results if path in words}
     if given is None:
         given = given_runs(documents, request, files, rebuilt.options)

@@ -7,7 +7,7 @@ fail on it by its own semantics (`verifier.analysis.counterexamples.replay`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from fractions import Fraction
 from functools import partial
@@ -26,18 +26,18 @@ from verifier.chains.chain import filled_counts
 from verifier.checking.enclosure import AGREEMENT
 from verifier.checking.two_engines import AbstractFormula
 from verifier.evidence.bundle.layout import EXPLAIN_FILE
+from verifier.evidence.bundle.parts import Parts
 from verifier.evidence.differences import differing, wrong_decisions
-from verifier.evidence.documents import Document
-from verifier.evidence.findings import Finding, misstated
+from verifier.evidence.findings import Finding, Log, Misstated
 from verifier.language.ltl.progression import ACCEPT, REJECT
-from verifier.questions.explain.explain_result import Explained, ExplainResult
+from verifier.questions.explain.explain_result import Explained
 from verifier.study.case import Study
 from verifier.study.points import WorldDecisions
 from verifier.study.results import RequirementResult
 from verifier.study.world_decisions import decisions_at, objective_left
 from verifier.systems.contexts import told_to_planner
 
-_wrong = partial(misstated, EXPLAIN_FILE)
+_wrong = partial(Misstated, EXPLAIN_FILE)
 _TOLERANCE = 1e-11
 _TOLD_AGAIN = {field.name for field in fields(Explained)} & {field.name for field in fields(RequirementResult)} - {
     "world"
@@ -45,43 +45,35 @@ _TOLD_AGAIN = {field.name for field in fields(Explained)} & {field.name for fiel
 """What an explanation repeats of a requirement of the run; what the world does it says of its own scenario."""
 
 
-class Replayed(NamedTuple):
-    """How many runs were gone through again; how many of them with the formula."""
-
-    runs: int
-    whole: int
-    findings: list[Finding]
-
-
-def check_explanations(told: Document, run: Document, rebuilt: Study) -> Replayed:
-    """Hold an explanation against the run of the bundle and against the system."""
-    result: ExplainResult = told.result
+def check_explanations(parts: Parts, log: Log) -> None:
+    """Hold the explanations against the run of the bundle and against the system."""
+    explanations: Sequence[Explained] = parts.documents[EXPLAIN_FILE].result.explanations
+    requirements = parts.result.requirements
     runs = whole = 0
-    findings: list[Finding] = []
-    if len(result.explanations) != len(run.result.requirements):
-        said, wanted = len(result.explanations), len(run.result.requirements)
-        findings.append(_wrong("/explanations", f"{said} explanations", f"{wanted}, one per requirement"))
-    for k, (explanation, one) in enumerate(zip(result.explanations, run.result.requirements, strict=False)):
+    if len(explanations) != len(requirements):
+        said, wanted = f"{len(explanations)} explanations", f"{len(requirements)}, one per requirement"
+        log.findings.append(_wrong("/explanations", said, wanted))
+    for k, (explanation, one) in enumerate(zip(explanations, requirements, strict=False)):
         pointer, violation = f"/explanations/{k}", explanation.violation
         same = [point for point in one.points if point.place == explanation.point.place]
         expected = {name: getattr(one, name) for name in _TOLD_AGAIN} | {"point": same[0] if same else None}
         repeated = {name: getattr(explanation, name) for name in expected}
-        findings += differing(EXPLAIN_FILE, repeated, expected, ", as in the run", pointer)
+        log.findings += differing(EXPLAIN_FILE, repeated, expected, ", as in the run", pointer)
         if not same:
             continue
-        walked = _Walked.of(explanation, rebuilt)
-        findings += wrong_decisions(EXPLAIN_FILE, explanation.world, walked.world, pointer)
+        walked = _Walked.of(explanation, parts.rebuilt)
+        log.findings += wrong_decisions(EXPLAIN_FILE, explanation.world, walked.world, pointer)
         asked = sorted(told_to_planner(frozenset().union(*walked.objective.skeleton.channel.observations)))
-        findings += differing(EXPLAIN_FILE, explanation.asks_about, asked, "", f"{pointer}/asks_about")
-        findings += walked.total(explanation, pointer)
+        log.findings += differing(EXPLAIN_FILE, explanation.asks_about, asked, "", f"{pointer}/asks_about")
+        log.findings += walked.total(explanation, pointer)
         for number, pattern in enumerate(violation.patterns):
             for member, stated in enumerate(pattern.members):
                 at = f"{pointer}/violation/patterns/{number}/members/{member}"
                 wrong = list(walked.wrong(stated, violation.satisfies_the_formula))
-                findings += [_wrong(at + where, said, wanted) for where, said, wanted in wrong]
+                log.findings += [_wrong(at + where, said, wanted) for where, said, wanted in wrong]
                 runs += 1
                 whole += stated.replayed == "whole" and not wrong
-    return Replayed(runs, whole, findings)
+    log.checked.append((runs, f"violating runs replayed on the rebuilt system, {whole} with the formula"))
 
 
 class _Walked(NamedTuple):

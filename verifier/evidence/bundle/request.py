@@ -17,13 +17,12 @@ from typing import Any, ClassVar
 
 from verifier.base.documents import Content, json_values, read_document
 from verifier.base.errors import InputError, Place, VerifierError, files_named, shown
-from verifier.base.files import document_text
 from verifier.base.keywords import Typed, keywords_of, settings_from
 from verifier.base.options import options_of
 from verifier.evidence.bundle.layout import INPUTS, path_of_planner
 from verifier.evidence.bundle.manifest import digest_of
 from verifier.evidence.context import CaseContext, read_context
-from verifier.evidence.identity import Identity
+from verifier.evidence.identity import SBOM_FILE, SBOM_WORDS, Identity
 from verifier.study.inputs import Inputs, read_inputs
 from verifier.study.options import MEMORY_BY_DEFAULT, RunOptions
 from verifier.systems.model_parts import files_of
@@ -82,9 +81,21 @@ class Request:
         declared = [self.context] if self.context else []
         return (self.spec, self.model, self.matrices, *declared, *self.given, *self.planners, *self.documents)
 
-    def json_text(self) -> str:
-        """The document as text."""
-        return document_text(self)
+    @property
+    def words(self) -> dict[str, str]:
+        """Path -> what it is, for people, of every input and of what is recorded beside them."""
+        words = {
+            REQUEST_FILE: "what was asked",
+            self.spec: "the requirements",
+            self.model: "the system model",
+            self.matrices: "the confusion matrices",
+        }
+        if self.context is not None:
+            words[self.context] = "the declared context of the case"
+        words[SBOM_FILE] = SBOM_WORDS
+        words |= dict.fromkeys(self.planners, "a planner of the model")
+        words |= dict.fromkeys(self.documents, "a document that is given as evidence")
+        return words | dict.fromkeys(self.given, "a result that was made elsewhere")
 
 
 def typed(options: RunOptions) -> dict[str, Typed]:

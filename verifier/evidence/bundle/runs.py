@@ -28,8 +28,7 @@ from verifier.evidence.bundle.certificates import Proven, certified, check_certi
 from verifier.evidence.bundle.making import alternatives, is_alike
 from verifier.evidence.bundle.parts import Parts
 from verifier.evidence.differences import differing, wrong_decisions
-from verifier.evidence.documents import Document
-from verifier.evidence.findings import Finding, Log, misstated
+from verifier.evidence.findings import Finding, Log, Misstated
 from verifier.evidence.resting import conclusions_apart, free_apart
 from verifier.study.case import Study
 from verifier.study.collection import forgetful_starts, rates_of
@@ -50,20 +49,21 @@ SAME_AS_THE_RUN = (
 """What an explanation repeats of the run."""
 
 
-def check_frame(path: str, document: Document, raw: bytes, rebuilt: Study) -> list[Finding]:
+def check_frame(path: str, parts: Parts) -> list[Finding]:
     """Whether a result is written as this program writes it, and its title and versions can be right."""
-    confusion, result = rebuilt.inputs.confusion, document.result
+    document, confusion = parts.documents[path], parts.rebuilt.inputs.confusion
+    result = document.result
     named = {*program_versions(), "storm"}
     expected = {"title": confusion.matrices.title or PurePath(confusion.name).stem, "versions": sorted(named)}
     stated = {"title": result.title, "versions": sorted(result.versions)}
     wrong = differing(path, stated, expected)
     for name in _NOT_OF_A_BUNDLE:
         if name in document.content:
-            wrong.append(misstated(path, f"/{name}", "an entry", "nothing: no result of a bundle has it"))
+            wrong.append(Misstated(path, f"/{name}", "an entry", "nothing: no result of a bundle has it"))
     written = document_text(result)
-    if written.encode() != raw:
+    if written.encode() != parts.files[path]:
         apart = differing(path, document.content, json.loads(written), ", as it is written")
-        other = misstated(path, "", "the same result in other bytes than were written", "what was built")
+        other = Misstated(path, "", "the same result in other bytes than were written", "what was built")
         wrong += apart or [other]
     return wrong
 
@@ -79,7 +79,7 @@ def check_remarks(path: str, run: RunResult, rebuilt: Study, options: RunOptions
     assumed, of = [column for case in rebuilt.cases for column in case.assumed], rebuilt.inputs.confusion.matrices
     expected = list(run_remarks(of, options, assumed, of_chains, rebuilt.data, rebuilt.tests, rebuilt.divided))
     missing = [name for name in expected if name not in run.remarks]
-    findings = [misstated(path, "/remarks", "nothing", f"the remark: {name}") for name in missing]
+    findings: list[Finding] = [Misstated(path, "/remarks", "nothing", f"the remark: {name}") for name in missing]
     return findings, sum(remark not in expected for remark in run.remarks)
 
 
@@ -110,19 +110,14 @@ def check_runs(parts: Parts, log: Log) -> dict[tuple[int, int], Proven]:
         (block, requirement) -> what certificates prove about the run's probabilities.
     """
     rebuilt = parts.rebuilt
-    alike, others = {layout.RUN_FILE: rebuilt.options}, dict[str, tuple[str, RunOptions]]()
-    for alternative in alternatives(rebuilt):
-        path = layout.alternative_file(alternative.name)
-        if path in parts.documents:
-            if is_alike(alternative.options, rebuilt):
-                alike[path] = alternative.options
-            else:
-                others[path] = alternative.name, alternative.options
+    there = [alternative for alternative in alternatives(rebuilt) if alternative.path in parts.documents]
+    others = [alternative for alternative in there if not is_alike(alternative.options, rebuilt)]
+    alike = {other.path: other.options for other in there if other not in others}
     tally = numbers.Tally()
-    points = _check_alike(parts, rebuilt, alike, tally, log)
-    for path, (name, options) in others.items():
-        _check_alike(parts, rebuilt.under(options), {path: options}, tally, log, name)
-    for path in (path for path in (*alike, *others) if path != layout.RUN_FILE):
+    points = _check_alike(parts, rebuilt, {layout.RUN_FILE: rebuilt.options} | alike, tally, log)
+    for other in others:
+        _check_alike(parts, rebuilt.under(other.options), {other.path: other.options}, tally, log, other.name)
+    for path in (*alike, *(other.path for other in others)):
         run = parts.documents[path].result
         log.findings += check_same_frame(path, run, parts.result, ("versions",))
         if path in alike:  # what differs decides verdicts only
@@ -162,7 +157,7 @@ def _check_alike(
     for path, options in runs.items():
         run = parts.documents[path].result
         shape = numbers.check_head(path, run, rebuilt, options) + numbers.check_scenarios(path, run, rebuilt)
-        log.findings += check_frame(path, parts.documents[path], parts.files[path], rebuilt)
+        log.findings += check_frame(path, parts)
         missing, others = check_remarks(path, run, rebuilt, options)
         log.findings += missing
         if others:
@@ -203,7 +198,7 @@ def _check_alike(
                 log.findings += wrong_decisions(path, stated.world, world, f"/requirements/{k}")
     for path in sorted(excused):
         said = f"a reason for having no certificates {path}"
-        log.findings.append(misstated(layout.OMITTED_FILE, "", said, "none: it can have certificates"))
+        log.findings.append(Misstated(layout.OMITTED_FILE, "", said, "none: it can have certificates"))
     return points
 
 
@@ -226,9 +221,9 @@ def _proven(
         log.findings += wrong
         return proven
     if pair not in parts.omitted:
-        log.findings.append(misstated(pair, "", "nothing", "the reason why there are no certificates"))
+        log.findings.append(Misstated(pair, "", "nothing", "the reason why there are no certificates"))
     for path in paths:
-        log.findings.append(misstated(path, "", "a certificate that cannot be there", "nothing"))
+        log.findings.append(Misstated(path, "", "a certificate that cannot be there", "nothing"))
     return None
 
 
@@ -248,7 +243,7 @@ def check_free_bounds(parts: Parts, rebuilt: Study, runs: Sequence[str], log: Lo
     for checked_end in checked_ends(rebuilt, parts.files, partial(layout.free_certificate_file, of=of)):
         log.certificates |= {*checked_end.paths} & parts.files.keys()
         for path, message in checked_end.wrong:
-            log.findings.append(misstated(path, "", message, "a proof that holds"))
+            log.findings.append(Misstated(path, "", message, "a proof that holds"))
         case, rows = places[checked_end.block]
         row, first = rows[checked_end.requirement]
         own = [first + place for place, start in enumerate(forgetful_starts(case)) if start == checked_end.start]
@@ -257,7 +252,7 @@ def check_free_bounds(parts: Parts, rebuilt: Study, runs: Sequence[str], log: Lo
             point = parts.documents[path].result.requirements[row].points[number]
             stated, pointer = point.dependence_free, f"/requirements/{row}/points/{number}"
             for where, message in free_apart(stated, point.probability, bounded=rebuilt.bounded, other=other):
-                log.findings.append(misstated(path, pointer + where, message, "numbers that fit"))
+                log.findings.append(Misstated(path, pointer + where, message, "numbers that fit"))
             if checked_end.lower is None or checked_end.upper is None:
                 continue
             ends, size = (checked_end.lower, checked_end.upper), (checked_end.horizon, checked_end.flows)

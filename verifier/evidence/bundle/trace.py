@@ -29,12 +29,12 @@ from verifier.evidence.bundle.layout import (
     certificates_of_pair,
     require_file,
 )
+from verifier.evidence.bundle.parts import Parts
 from verifier.evidence.case.elements import Case
 from verifier.evidence.context import CaseContext
 from verifier.evidence.status import Grade, Standing, Status, overall, severity, weakest
-from verifier.study.case import Study
 from verifier.study.inputs import ends_of
-from verifier.study.results import RequirementResult, RunResult
+from verifier.study.results import RequirementResult
 from verifier.telling.blocks import Block, Cell, Page, Paragraph, Section, Table, name_text
 from verifier.telling.grounds import reason_text, vacuity_text
 
@@ -143,20 +143,14 @@ class Traced:
     """What the trace is made from.
 
     Attributes:
-        rebuilt: the system and the spec.
-        run: what the run found.
-        results: path -> SHA-256 of the results in the bundle.
-        omitted: path -> why it is not there.
+        parts: inputs and results.
         defeaters: requirement -> the defeaters that speak against it, in words.
         answers: key of a doubt -> the key, what it says in digits, and how it stands.
         standings: how every requirement stands over all runs.
         rates: number in the run's document, from 1 -> the file of its rate, or why there is none.
     """
 
-    rebuilt: Study
-    run: RunResult
-    results: Mapping[str, str]
-    omitted: Mapping[str, str]
+    parts: Parts
     defeaters: Mapping[str, Sequence[str]]
     answers: Mapping[str, str]
     standings: Sequence[Standing]
@@ -165,14 +159,14 @@ class Traced:
 
 def trace_rows(traced: Traced) -> list[dict[str, str]]:
     """One row per requirement of the spec and planner it was run under, or one that says why it was not."""
-    rows = []
-    selected = [requirement.name for requirement in traced.rebuilt.grid.requirements]
-    for number, requirement in enumerate(traced.rebuilt.inputs.spec.requirements, 1):
+    rows, rebuilt = [], traced.parts.rebuilt
+    selected = [requirement.name for requirement in rebuilt.grid.requirements]
+    for number, requirement in enumerate(rebuilt.inputs.spec.requirements, 1):
         about = {"requirement": requirement.name, "line": str(requirement.line), "as_written": requirement.text}
         target = requirement.target
         compared = "= ?" if target is None else f"{requirement.comparison} {decimal_text(target)}"
-        names = [end.name for end in ends_of(requirement, traced.rebuilt.inputs.model)]
-        results = [(k, one) for k, one in enumerate(traced.run.requirements, 1) if one.name in names]
+        names = [end.name for end in ends_of(requirement, rebuilt.inputs.model)]
+        results = [(k, one) for k, one in enumerate(traced.parts.result.requirements, 1) if one.name in names]
         if not results:
             target_text, standing = f"{requirement.asked} {compared}", _standing(traced, requirement.name, "")
             rows.append({**about, "target": target_text, **standing})
@@ -267,9 +261,9 @@ def _evidence(one: RequirementResult, traced: Traced, number: int, place: int) -
     bounds = ("", "") if worst.uncertainty is None or one.means else tuple(map(str, worst.bounds("bounds")))
     numbers = one.means or (worst,)  # what is asked for: means over the profile, or that of the worst scenario
     against = traced.defeaters.get(one.name, ())
-    pairs = [certificates_of_pair(block, place) for block in range(len(traced.rebuilt.grid.blocks))]
-    proofs = sum(path.startswith(f"{pair}_") for path in traced.results for pair in pairs)
-    gone = sum(pair in traced.omitted for pair in pairs)
+    pairs = [certificates_of_pair(block, place) for block in range(len(traced.parts.rebuilt.grid.blocks))]
+    proofs = sum(path.startswith(f"{pair}_") for path in traced.parts.files for pair in pairs)
+    gone = sum(pair in traced.parts.omitted for pair in pairs)
     named = f"{proofs}: {certificates_of_any_block(place)}" if proofs else "0"
     return {
         "status": "reported",
@@ -287,7 +281,7 @@ def _evidence(one: RequirementResult, traced: Traced, number: int, place: int) -
         ),
         "bounds_lower": bounds[0],
         "bounds_upper": bounds[1],
-        "tier": traced.run.settings.tier,
+        "tier": traced.parts.result.settings.tier,
         "defeated_by": "; ".join(against),
         "doubts": "; ".join(told for key, told in traced.answers.items() if key.partition("/")[2] == one.name),
         "run": RUN_FILE,
@@ -314,7 +308,7 @@ def _standing(traced: Traced, name: str, planner: str) -> dict[str, str]:
 
 
 def _file(path: str, traced: Traced) -> str:
-    return path if path in traced.results else f"omitted: {traced.omitted.get(path, 'not planned')}"
+    return path if path in traced.parts.files else f"omitted: {traced.parts.omitted.get(path, 'not planned')}"
 
 
 def citations_text(files: Iterable[str], case: Case) -> str:

@@ -1,7 +1,6 @@
 """The assurance case: from requirements and results to goals, strategies, evidence, and what speaks against them."""
 
 from collections.abc import Mapping, Sequence
-from fractions import Fraction
 from types import MappingProxyType
 
 from verifier.base.arrays import grouped
@@ -17,9 +16,8 @@ from verifier.evidence.case.surroundings import NOT_STATED, argument_grounds, le
 from verifier.evidence.context import CaseContext
 from verifier.evidence.defeaters.values import Claim, Defeater, Doubt, claimed, is_rate_of
 from verifier.evidence.documents import Document, of_kind
-from verifier.evidence.rates.document import RateResult
+from verifier.evidence.rates.document import Acceptance, RateResult
 from verifier.evidence.rates.exposure import requirement_of, unwanted
-from verifier.evidence.rates.hazard import Acceptance
 from verifier.evidence.status import Grade, Standing, Status, severity, weakest
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -200,7 +198,7 @@ def _is_held(rate: Document, run: Document, name: str, accepted: Acceptance) -> 
         return False
     requirement = requirement_of(run, name, content.planner)
     fails = requirement.target is None or content.event == unwanted(requirement, None)
-    return fails and Fraction(content.acceptance.per_hour) <= accepted.per_hour
+    return fails and content.acceptance.per_hour <= accepted.per_hour
 
 
 def _summary(draft: Draft, goals: Sequence[str], left: Sequence[str]) -> str:

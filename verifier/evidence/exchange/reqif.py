@@ -125,18 +125,13 @@ def _within(parent: Any, tag: str) -> Any:
     return element
 
 
-def _made(parent: Any, tag: str, **attributes: str) -> Any:
-    told = {name.replace("_", "-"): text for name, text in attributes.items()}
-    parent.append(one := parent.makeelement(_tag(tag), told))
-    return one
-
-
 def _write(content: Any, one: Any, values: Mapping[str, str], path: str) -> None:
     """Attributes on a requirement, with their definitions on its type and their data type."""
     changed = one.get("LAST-CHANGE", "1970-01-01T00:00:00Z")
     kinds = _within(content, "DATATYPES")
     if all(kind.get("IDENTIFIER") != TEXT_TYPE for kind in kinds):
-        _made(kinds, _TEXT, IDENTIFIER=TEXT_TYPE, LAST_CHANGE=changed, LONG_NAME="text", MAX_LENGTH="32000")
+        limits = {"LONG-NAME": "text", "MAX-LENGTH": "32000"}
+        under(kinds, _tag(_TEXT), {"IDENTIFIER": TEXT_TYPE, "LAST-CHANGE": changed, **limits})
     named = one.findtext(f"{_tag('TYPE')}/{_tag('SPEC-OBJECT-TYPE-REF')}")
     types = content.iter(_tag("SPEC-OBJECT-TYPE"))
     owner = next((entry for entry in types if entry.get("IDENTIFIER") == named), None)
@@ -147,8 +142,9 @@ def _write(content: Any, one: Any, values: Mapping[str, str], path: str) -> None
     ours = {f"{PREFIX}{named}-{column}": column for column in values}
     for name, column in ours.items():
         if name not in known:
-            told = {"IDENTIFIER": name, "LAST_CHANGE": changed, "LONG_NAME": f"{PREFIX}{column}"}
-            _made(_made(_made(definitions, _DEFINITION, **told), "TYPE"), f"{_TEXT}-REF").text = TEXT_TYPE
+            told = {"IDENTIFIER": name, "LAST-CHANGE": changed, "LONG-NAME": f"{PREFIX}{column}"}
+            kind = under(under(definitions, _tag(_DEFINITION), told), _tag("TYPE"))
+            under(kind, _tag(f"{_TEXT}-REF")).text = TEXT_TYPE
         if values[column]:
-            value = _made(mine, "ATTRIBUTE-VALUE-STRING", THE_VALUE=one_line(values[column]))
-            _made(_made(value, "DEFINITION"), f"{_DEFINITION}-REF").text = name
+            value = under(mine, _tag("ATTRIBUTE-VALUE-STRING"), {"THE-VALUE": values[column]})
+            under(under(value, _tag("DEFINITION")), _tag(f"{_DEFINITION}-REF")).text = name

@@ -11,8 +11,9 @@ def under(
     parent: ElementTree.Element, tag: str, attributes: Mapping[str, str] = MappingProxyType({}), **more: str
 ) -> ElementTree.Element:
     """A new element in another; texts on one line, without what XML cannot hold."""
-    told = {name: one_line(text) for name, text in {**attributes, **more}.items()}
-    return ElementTree.SubElement(parent, tag, told)
+    element = parent.makeelement(tag, {name: one_line(text) for name, text in {**attributes, **more}.items()})
+    parent.append(element)
+    return element
 
 
 def xml_text(root: ElementTree.Element) -> str:

@@ -56,7 +56,7 @@ def rate_misfits(rate: RateResult) -> Misfits:
 def _criterion(rate: RateResult) -> Misfits:
     """The verdict of a rate follows from its bounds, which are rounded outwards, and from its reason."""
     low, high = rate.bounds.lower, rate.bounds.upper
-    limit = None if rate.acceptance is None else fraction_of(rate.acceptance.per_hour)
+    limit = None if rate.acceptance is None else rate.acceptance.per_hour
     inner = math.nextafter(low, math.inf), math.nextafter(high, -math.inf)
     models = {verdict_of(start, end, "<=", limit).value for start, end in ((low, high), inner)}
     reason, said = rate.reason, rate.verdict.value
@@ -93,7 +93,7 @@ def _demonstrated(rate: RateResult, most: float) -> Misfits:
         yield "/acceptance", "expected a criterion with what would demonstrate it, or neither"
     if rate.demonstration is None or rate.acceptance is None:
         return
-    shown, accepted = rate.demonstration, fraction_of(rate.acceptance.per_hour)
+    shown, accepted = rate.demonstration, rate.acceptance.per_hour
     confidence = Fraction(repr(shown.confidence))
     try:
         hours = float(hours_needed(accepted, confidence))
@@ -197,7 +197,7 @@ def rate_against_run(rate: RateResult, run: Document) -> Misfits:
         follows = free if told.source == FREE else bounds if told.source == source else None
         for name, end in zip(("lower", "upper"), follows or (), strict=False):
             yield from misfits(f"{where}/{name}", getattr(told, name), float(end))
-    limit = None if rate.acceptance is None else fraction_of(rate.acceptance.per_hour)
+    limit = None if rate.acceptance is None else rate.acceptance.per_hour
     known = limit is None or not any(near(float(end / limit), 1) for end in (*bounds, *whatever, *(free or ())))
     if known:  # where they are equal, doubles do not tell
         decision = grounds.decision(source, bounds, whatever, free, limit)

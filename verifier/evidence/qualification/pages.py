@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from verifier.base.words import clipped, counted, listed
+from verifier.evidence.bundle.trace import UNCONFIRMED
 from verifier.evidence.qualification.kit import (
     GUIDE_WORDS,
     KnownProblemsResult,
@@ -164,7 +165,6 @@ def _parts(study: QualificationResult, tables: Tables) -> Table:
 
 
 def _clauses(tables: Tables) -> Iterator[Block]:
-    said = "Numbers are to be confirmed against the licensed texts; what is asked is told in own words."
-    yield Paragraph(said, "note")
+    yield Paragraph(UNCONFIRMED, "note")
     rows = tuple((table["id"], table["asked"], table["answer"]) for table in tables["clause"])
     yield Table("Clause by clause", ("clause", "asked", "answer"), rows)

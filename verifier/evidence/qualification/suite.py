@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any, TypeAlias
 from unittest import mock
 
@@ -282,12 +282,7 @@ class Fault:
 
     def put_in(self) -> AbstractContextManager[Any]:
         """As long as the context lasts."""
-        module, _, path = self.place.partition(":")
-        owner: Any = import_module(module)
-        *outer, name = path.split(".")
-        for text in outer:
-            owner = getattr(owner, text)
-        return mock.patch.object(owner, name, self.faulty(getattr(owner, name)))
+        return mock.patch(self.place.replace(":", "."), self.faulty(resolve_name(self.place)))
 
 
 def _then(change: Callable[[Any], Any]) -> Callable[[Any], Any]:

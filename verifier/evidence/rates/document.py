@@ -22,7 +22,17 @@ from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
 from fractions import Fraction
 from typing import Annotated, ClassVar, Literal
 
-from verifier.base.documents import Condition, Count, FractionText, InputFile, Limits, Magnitude, Share, fraction_of
+from verifier.base.documents import (
+    Condition,
+    Count,
+    Exact,
+    FractionText,
+    InputFile,
+    Limits,
+    Magnitude,
+    Share,
+    fraction_of,
+)
 from verifier.base.errors import LimitError
 from verifier.base.numbers import significant
 from verifier.checking.verdicts import Basis, Reason, Verdict
@@ -154,11 +164,15 @@ class RateTerm:
 
 
 @dataclass(frozen=True)
-class RateAcceptance:
-    """At most so many events per hour, and who says so."""
+class Acceptance:
+    """At most so many events per hour, above 0, and who says so; empty where that is not said."""
 
-    per_hour: FractionText
+    per_hour: Exact
     source: str
+
+    def __post_init__(self) -> None:
+        if not self.per_hour > 0:
+            raise ValueError("expected a criterion above 0")
 
 
 @dataclass(frozen=True)
@@ -207,7 +221,7 @@ class RateResult:
     other_bounds: tuple[RateBounds, ...]
     terms: Annotated[tuple[RateTerm, ...], Limits(min_length=1)]
     left_out: tuple[str, ...]
-    acceptance: RateAcceptance | None
+    acceptance: Acceptance | None
     demonstration: RateDemonstration | None
 
     @property
@@ -224,7 +238,7 @@ class RateResult:
 def exposure_told(exposure: Exposure, ends: tuple[Fraction, Fraction]) -> RateExposure:
     """An exposure with the ends of its interval."""
     return RateExposure(
-        kind="count" if exposure.is_count else "number" if exposure.lower == exposure.upper else "interval",
+        kind="count" if exposure.is_count else "interval" if exposure.rate is None else "number",
         encounters=exposure.encounters,
         hours=None if exposure.hours is None else str(exposure.hours),
         level=nearest(exposure.level),
@@ -239,10 +253,9 @@ def exposure_in(told: RateExposure) -> Exposure:
     """An exposure as a document has it; ValueError of one that none can be."""
     if told.encounters is not None and told.hours is not None:
         return Exposure.counted(told.encounters, fraction_of(told.hours), told.source)
-    if told.kind == "number":
-        return Exposure.stated(Fraction(told.lower), told.source)
+    rate = None if told.per_hour is None else Fraction(told.per_hour)
     level = None if told.level is None else Fraction(repr(told.level))
-    return Exposure.stated_interval(Fraction(told.lower), Fraction(told.upper), level, told.source)
+    return Exposure(Fraction(told.lower), Fraction(told.upper), rate, level, source=told.source)
 
 
 def nearest(value: Fraction | None) -> float | None:

@@ -49,11 +49,11 @@ SLACK = Fraction(1, 2**36)
 
 @dataclass(frozen=True)
 class Exposure:
-    """Encounters per hour; made by `stated`, `stated_interval` or `counted`.
+    """Encounters per hour: a number, an interval, or a count over hours.
 
     Attributes:
-        rate: encounters per hour, the best estimate; None where only an interval is stated.
         lower, upper: ends of a stated interval; equal to the rate where a single number is stated, None for a count.
+        rate: encounters per hour, the best estimate; None where only an interval is stated.
         level: how sure the stated interval is; None where its ends are said to hold for certain.
         encounters, hours: of a count.
         source: where it comes from; empty where that is not said.
@@ -62,9 +62,9 @@ class Exposure:
         ValueError: a number out of range.
     """
 
-    rate: Fraction | None
     lower: Fraction | None = None
     upper: Fraction | None = None
+    rate: Fraction | None = None
     level: Fraction | None = None
     encounters: int | None = None
     hours: Fraction | None = None
@@ -90,17 +90,10 @@ class Exposure:
         return cls(per_hour, per_hour, per_hour, source=source)
 
     @classmethod
-    def stated_interval(
-        cls, lower: Fraction, upper: Fraction, level: Fraction | None = None, source: str = ""
-    ) -> Exposure:
-        """Between so many and so many encounters per hour, for certain or with a level."""
-        return cls(None, lower, upper, level, source=source)
-
-    @classmethod
     def counted(cls, encounters: int, hours: Fraction, source: str = "") -> Exposure:
         """So many encounters counted in so many hours."""
         rate = Fraction(encounters) / hours if hours > 0 else None
-        return cls(rate, encounters=encounters, hours=hours, source=source)
+        return cls(rate=rate, encounters=encounters, hours=hours, source=source)
 
     @property
     def is_count(self) -> bool:
@@ -129,8 +122,8 @@ class Exposure:
     def __str__(self) -> str:
         if self.encounters is not None and self.hours is not None:
             return f"{counted(self.encounters, 'encounter')} in {number(self.hours)} h"
-        if self.lower == self.upper:
-            return f"{number(self.lower)}/h, as stated"
+        if self.rate is not None:
+            return f"{number(self.rate)}/h, as stated"
         level = "for certain" if self.level is None else f"at level {number(self.level)}"
         return f"{number(self.lower)} to {number(self.upper)}/h, as stated, {level}"
 

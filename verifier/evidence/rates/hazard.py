@@ -32,7 +32,7 @@ from verifier.base.numbers import significant
 from verifier.evidence.documents import Document
 from verifier.evidence.rates.document import (
     LEAST_CONFIDENCE,
-    RateAcceptance,
+    Acceptance,
     RateBounds,
     RateDemonstration,
     RateInput,
@@ -64,19 +64,6 @@ EVERY = "every"
 """Name of an exposure to encounters of any environment; each is taken to be of the worst."""
 USUAL_ERROR = Fraction(1, 20)
 """Of the intervals of counted exposures, all together, where the result has no level that could be copied."""
-
-
-@dataclass(frozen=True)
-class Acceptance:
-    """At most so many events per hour.
-
-    Attributes:
-        per_hour: above 0.
-        source: where the criterion comes from; empty where that is not said.
-    """
-
-    per_hour: Fraction
-    source: str = ""
 
 
 @dataclass(frozen=True)
@@ -176,7 +163,7 @@ def hazard_rate(
         other_bounds=tuple(bound for source, bound in bounds.items() if source not in (chosen, "point")),
         terms=tuple(terms),
         left_out=tuple(name for name in _environments(all_chances) if name not in _environments(everything)),
-        acceptance=None if accepted is None else RateAcceptance(str(accepted.per_hour), accepted.source),
+        acceptance=accepted,
         demonstration=None if accepted is None else _demonstration(asked, accepted, used, share),
     )
 
