@@ -37,7 +37,7 @@ from verifier.base.errors import UsageError
 from verifier.perception.confusion.contexts import Contexts
 from verifier.perception.confusion.counts import ContextCounts, Sequences
 from verifier.perception.confusion.matrices import ConfusionMatrices, Memory
-from verifier.perception.confusion.tally import distinct_rows, summed
+from verifier.perception.confusion.tally import distinct_rows
 from verifier.perception.settings import EmptyContexts, Gaps
 
 CANDIDATES = tuple(map(Contexts.parsed, ("none", "run:1", "run:2", "run:3", "run:5", "run:10")))
@@ -341,9 +341,8 @@ def divided_sequences(sequences: Sequences, by_context: ContextCounts) -> Sequen
     """
     if by_context.tally is None:
         raise ValueError("the counts by context have no sequences")
-    index, per_bin, contexts = by_context.tally.index.copy(), by_context.per_bin, by_context.contexts.count
-    at_bin, context = np.divmod(index[:, 1], per_bin)
-    apart = followed(by_context)[index[:, 3]]
-    index[:, 1] = at_bin * contexts + np.where(apart, context, by_context.contexts.start)
-    kept = ~apart | (context < contexts)
-    return replace(sequences, tally=summed(index[kept], by_context.tally.counts[kept]), tracks=None)
+    tally, contexts = by_context.tally, by_context.contexts
+    at_bin, context = np.divmod(tally.index[:, 1], by_context.per_bin)
+    apart = followed(by_context)[tally.index[:, 3]]
+    bins = at_bin * contexts.count + np.where(apart, context, contexts.start)
+    return replace(sequences, tally=tally.in_bins(bins, ~apart | (context < contexts.count)), tracks=None)

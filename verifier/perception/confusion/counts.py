@@ -19,7 +19,7 @@ from verifier.base.result import Result
 from verifier.perception.confusion.bins import Bins, Variable
 from verifier.perception.confusion.contexts import Contexts, OfTracks, ReplayTest, ResidualTest
 from verifier.perception.confusion.matrices import EMPTY, ConfusionMatrices, Label, label_text
-from verifier.perception.confusion.tally import Tally, summed
+from verifier.perception.confusion.tally import Tally
 from verifier.perception.confusion.tracks import Tracks, fault_of_tracks
 from verifier.perception.settings import Gaps, Labelling, Units
 
@@ -49,10 +49,8 @@ class Sequences:
 
     def canonical(self) -> Sequences:
         """The counts of each sequence summed over all bins, in one bin."""
-        index = self.tally.index.copy()
-        index[:, 1] = 0
         tracks = None if self.tracks is None else self.tracks.canonical()
-        return replace(self, tally=summed(index, self.tally.counts), tracks=tracks)
+        return replace(self, tally=self.tally.in_bins(np.zeros_like(self.tally.index[:, 1])), tracks=tracks)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,19 +99,13 @@ class ContextCounts:
         np.add.at(counts.swapaxes(0, 2), number, self.counts.swapaxes(0, 2))
         tally = self.tally
         if tally is not None:
-            index = tally.index.copy()
-            at_bin, context = np.divmod(index[:, 1], self.per_bin)
-            index[:, 1] = at_bin * per_bin + number[context]
-            tally = summed(index, tally.counts)
+            at_bin, context = np.divmod(tally.index[:, 1], self.per_bin)
+            tally = tally.in_bins(at_bin * per_bin + number[context])
         return replace(self, contexts=contexts, counts=counts, tally=tally)
 
     def canonical(self) -> ContextCounts:
         """The counts summed over all bins, in one bin."""
-        tally = self.tally
-        if tally is not None:
-            index = tally.index.copy()
-            index[:, 1] %= self.per_bin
-            tally = summed(index, tally.counts)
+        tally = None if self.tally is None else self.tally.in_bins(self.tally.index[:, 1] % self.per_bin)
         return replace(self, counts=self.counts.sum(axis=1, keepdims=True), tally=tally)
 
 
@@ -352,9 +344,7 @@ class ConfusionCounts(Result):
                 first = first * variable.count + at
             elif self.bins.of_objects[axis]:
                 used &= (tally.index[:, 3] != self.labels.index(EMPTY)) | (at == 0)
-        index = tally.index.copy()
-        index[:, 1] = first * finer + index[:, 1] % finer
-        return summed(index[used], tally.counts[used])
+        return tally.in_bins(first * finer + tally.index[:, 1] % finer, used)
 
     def _chosen(self, where: Mapping[str, str]) -> dict[str, int]:
         if self.thresholds is not None:

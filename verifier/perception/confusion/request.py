@@ -20,6 +20,7 @@ from verifier.base.errors import InputError, Place, UsageError
 from verifier.base.keywords import settings_from
 from verifier.perception.confusion.average_precision import with_average_precision
 from verifier.perception.confusion.choices import (
+    class_names,
     count_job,
     default_policy,
     dependence_document,
@@ -244,10 +245,9 @@ class ConfusionMetric:
             raise UsageError(f"a metric of batches does not take {', '.join(refused)}: use verifier.count")
         self._settings = settings_from(CountSettings, choices)
         self._reading = reading(self._settings)
-        classes = self._settings.classes
-        if classes is None and self._reading.class_map is None:
+        self._classes = class_names(self._settings)
+        if not self._classes and self._reading.class_map is None:
             raise UsageError('a metric needs its classes beforehand, such as classes="ped,obs"')
-        self._classes = () if classes is None else tuple(name.strip() for name in classes.split(","))
         self._names = self._classes if names is None else tuple(names)
         self.reset()
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.arrays import numbered
+
+Number = TypeVar("Number", np.int64, np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,11 +45,15 @@ class Tally:
         low, high = np.searchsorted(self.index[:, 0], [sequence, sequence + 1])
         return Tally(self.index[low:high], self.counts[low:high])
 
+    def in_bins(self, bins: NDArray[np.int64], used: NDArray[np.bool_] | slice = slice(None)) -> Tally:
+        """The rows that are `used`, with other bins (n,); those that then coincide are added."""
+        index = self.index.copy()
+        index[:, 1] = bins
+        return summed(index[used], self.counts[used])
+
     def coarser_bins(self, finer: int) -> Tally:
         """So many bins that follow each other become one."""
-        index = self.index.copy()
-        index[:, 1] //= finer
-        return summed(index, self.counts)
+        return self.in_bins(self.index[:, 1] // finer)
 
     def renumbered(self, sequence_of: NDArray[np.int64]) -> Tally:
         """Sequence s becomes `sequence_of[s]`; rows that then coincide are added."""
@@ -91,10 +98,15 @@ def counted(parts: Sequence[Items], thresholds: int) -> Tally:
 
 def summed(index: NDArray[np.int64], counts: NDArray[np.int64]) -> Tally:
     """Add up rows with the same index."""
+    return Tally(*summed_rows(index, counts))
+
+
+def summed_rows(index: NDArray[np.int64], numbers: NDArray[Number]) -> tuple[NDArray[np.int64], NDArray[Number]]:
+    """The distinct rows in lexicographic order, and the sum of the numbers of each."""
     rows, row_of = distinct_rows(index)
-    total = np.zeros((len(rows), counts.shape[1]), dtype=np.int64)
-    np.add.at(total, row_of, counts)
-    return Tally(rows, total)
+    total = np.zeros((len(rows), *numbers.shape[1:]), dtype=numbers.dtype)
+    np.add.at(total, row_of, numbers)
+    return rows, total
 
 
 def joined_tallies(parts: Sequence[Tally]) -> Tally:

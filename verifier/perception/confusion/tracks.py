@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from verifier.base.arrays import Ints
 from verifier.base.numbers import significant
-from verifier.perception.confusion.tally import Items, Tally, counted, distinct_rows, summed
+from verifier.perception.confusion.tally import Items, Tally, counted, distinct_rows, summed, summed_rows
 
 if TYPE_CHECKING:
     from verifier.perception.confusion.labellings import Scene
@@ -154,13 +154,7 @@ def family_of_tracks(members: Sequence[Tracks]) -> Tracks:
 
 def _table(index: Ints, shares: NDArray[np.float64], columns: Ints, numbers: Ints) -> Tracks:
     """A table of rows in any order; equal ones are added."""
-    rows, row_of = distinct_rows(index)
-    total = np.zeros((len(rows), shares.shape[1]))
-    np.add.at(total, row_of, shares)
-    held, column_of = distinct_rows(columns)
-    tracks = np.zeros(len(held), dtype=np.int64)
-    np.add.at(tracks, column_of, numbers)
-    return Tracks(rows, total, held, tracks)
+    return Tracks(*summed_rows(index, shares), *summed_rows(columns, numbers))
 
 
 def all_sums(axes: int) -> Iterator[SummedOver]:
