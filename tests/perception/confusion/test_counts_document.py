@@ -27,7 +27,7 @@ from verifier.perception.confusion.document_reader import DocumentReader
 from verifier.perception.confusion.merging import merge
 from verifier.perception.confusion.tally import Tally
 
-SCHEMA = schema_of("verifier.confusion")
+SCHEMA = jsonschema.Draft202012Validator(schema_of("verifier.confusion"))
 PED, OBS = frozenset({"ped"}), frozenset({"obs"})
 OCCLUDED = Variable("occluded", groups=(("low", ("0", "1")), ("high", ("2",))))
 SPEED = Variable("speed", edges=(-math.inf, 2.0, math.inf))
@@ -79,7 +79,7 @@ def read(document, file="a.json"):
 def test_reading_what_was_written_gives_the_same(counts):
     text = confusion_text(counts)
     decoded = json.loads(text)
-    jsonschema.Draft202012Validator(SCHEMA).validate(decoded)
+    SCHEMA.validate(decoded)
     again = read(decoded)
     assert (again.labelling, again.labels, again.bins, again.thresholds) == (
         counts.labelling,
@@ -158,7 +158,7 @@ EXAMPLE = {
 def test_a_member_summed_over_occlusion_by_hand(tmp_path):
     path = tmp_path / "family.json"
     path.write_text(json.dumps(EXAMPLE))
-    jsonschema.Draft202012Validator(SCHEMA).validate(EXAMPLE)
+    SCHEMA.validate(EXAMPLE)
     # Column ped is summed, 3 + 1 and 0 + 1; column empty is one and the same, so it is taken once.
     assert read_confusion(path, score_threshold=0.1).matrices.counts.tolist() == [[[4, 1], [1, 5]]]
     assert read_confusion(path, {"occluded": "2"}, 0.5).matrices.counts.tolist() == [[[0, 0], [2, 6]]]

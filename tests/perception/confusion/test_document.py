@@ -22,14 +22,14 @@ from verifier.perception.confusion.document import confusion_text, read_counts_o
 from verifier.perception.confusion.tally import Tally
 
 FOLDER = Path(__file__).resolve().parents[2] / "data/invalid/confusion"
-SCHEMA = schema_of("verifier.confusion")
+SCHEMA = jsonschema.Draft202012Validator(schema_of("verifier.confusion"))
 EXAMPLES = ["nuscenes_yolov3_class.json", "nuscenes_yolov3_proposition.json"]
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_shipped_examples_match_the_schema_and_survive_a_round_trip(root, tmp_path, name):
     original = root / "examples" / name
-    jsonschema.Draft202012Validator(SCHEMA).validate(json.loads(original.read_text()))
+    SCHEMA.validate(json.loads(original.read_text()))
     write_confusion(read_confusion(original).matrices, tmp_path / name)
     assert (tmp_path / name).read_bytes() == original.read_bytes()
 
@@ -101,7 +101,7 @@ def documents(draw):
 def test_reading_what_was_written_gives_the_same(document):
     text = confusion_text(document)
     decoded = json.loads(text)
-    jsonschema.Draft202012Validator(SCHEMA).validate(decoded)
+    SCHEMA.validate(decoded)
     again = read_counts_of(json.dumps(decoded).encode(), "m.json").matrices()
     assert (again.labelling, again.labels, again.title) == (document.labelling, document.labels, document.title)
     assert np.array_equal(again.edges_m, document.edges_m)

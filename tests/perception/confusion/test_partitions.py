@@ -140,6 +140,7 @@ def test_processes_of_this_machine_count_and_tell_what_they_did(scene, capfd):
     assert all(line.startswith("tcp://127.0.0.1:") and "s, at most" in line for line in told)
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("rows", [250, 1111])
 def test_one_drive_may_lie_in_several_files(scene, scheduler, rows):
     # Pieces end within frames, and tracks go on in the next.
