@@ -359,7 +359,8 @@ _CONSTANT = "told = np.concatenate([skeleton.entry_observations, np.ones((1, wid
 _SEARCHING = "verifier/analysis/robust/policy.py"
 _TRIANGULAR = "triangular = bool(np.all(entries.row <= entries.col) or np.all(entries.row >= entries.col))"
 _NEAR_ENOUGH = "near = self._solver is not None and self._switched <= _FEW * len(right)"
-_BY_STEPS = "return spsolve_triangular(matrix, right, lower=self._lower != turned, unit_diagonal=True)"
+_BY_STEPS = "return spsolve_triangular(matrix, right, lower=lower, unit_diagonal=True)"
+_IN_FULL = "return solve_triangular(matrix.toarray(), right, lower=lower, unit_diagonal=True, check_finite=False)"
 _EXCESS = "excess = float(np.max(np.abs(rest) / (residual * (right + np.abs(solution)) + _SMALLEST)))"
 _PACE = "if not excess * _SHRINKING <= before or _still_to_do(before, excess) > _WORTH:"
 _WAYS_TO_SOLVE = {
@@ -368,6 +369,8 @@ _WAYS_TO_SOLVE = {
     "self._acyclic = self._lower or bool(np.all(known | (self._column > self._row[:, None])))": "or | >",
     "inner = (column >= 0) & (share > 0) & ~self._capped[row][:, None]": ">",
     _BY_STEPS: "True",
+    _IN_FULL: "True False",
+    "if len(right) <= _DENSE:": "<=",
     _TRIANGULAR: "all <= or >=",
     "if self._solver is None or self._switched > 0:": ">",
     "self._switched = 0": "0",

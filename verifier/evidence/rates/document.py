@@ -34,7 +34,7 @@ from verifier.base.documents import (
     fraction_of,
 )
 from verifier.base.errors import LimitError
-from verifier.base.numbers import significant
+from verifier.base.numbers import LARGEST_NUMBER, significant
 from verifier.checking.verdicts import Basis, Reason, Verdict
 from verifier.evidence.rates.exposure import FREE, Exposure, RateSource, float_above, float_below
 from verifier.evidence.settings import Event
@@ -171,8 +171,8 @@ class Acceptance:
     source: str
 
     def __post_init__(self) -> None:
-        if not self.per_hour > 0:
-            raise ValueError("expected a criterion above 0")
+        if not 0 < self.per_hour <= LARGEST_NUMBER:
+            raise ValueError(f"expected a criterion above 0 and up to {LARGEST_NUMBER:g}")
 
 
 @dataclass(frozen=True)
