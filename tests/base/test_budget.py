@@ -1,17 +1,16 @@
 """Limits of time and memory: what they end, what they leave alone, what they put back."""
 
-import multiprocessing
 import signal
 import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pytest
 from memory_checks import (
     ended_in_any_order,
+    in_a_new_process,
     not_widened,
     refused_beyond_the_limit,
     shared_with_the_worker,
@@ -20,7 +19,7 @@ from memory_checks import (
 from small_chains import chain_of
 
 from verifier.base import budget
-from verifier.base.budget import Clock, memory_limit
+from verifier.base.budget import Clock, limits_reached, memory_limit
 from verifier.base.errors import ExitCode, LimitError, NoAnswerError
 from verifier.checking.process import RefusedError, StormProcess
 
@@ -126,12 +125,6 @@ def test_no_limit_and_other_threads_are_left_alone():
     assert failures == []
 
 
-def in_a_new_process(check, *given):
-    """What a process holds moves while other tests' memory is given back; a new one has nothing to give back."""
-    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
-        pool.submit(check, *given).result(timeout=100)
-
-
 def test_memory_beyond_the_limit_is_refused_and_the_limit_is_put_back():
     in_a_new_process(refused_beyond_the_limit)
 
@@ -192,6 +185,19 @@ def test_storm_keeps_to_its_memory_and_goes_on():
         assert 0 < peak <= loaded + 1.2 * 40 * MIB
         (answer,) = storm.check(chain, ['F "x3"'])
         assert answer.value[0] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("kib", [0, 16])
+def test_storm_without_the_memory_to_read_a_model_has_reached_a_limit(kib):
+    chain = chain_of([{x: 0.8, (x + 1) % 50_000: 0.2} for x in range(50_000)], {"x0": {0}})
+    with StormProcess() as storm, limits_reached() as messages:
+        storm.storm_version()
+        with (
+            storm.asked(chain, ['F "x0"'], memory_bytes=kib << 10) as answers,
+            pytest.raises(RefusedError, match="MemoryError") as caught,
+        ):
+            answers.within(120)
+    assert messages == [str(caught.value)]
 
 
 FACTORISING = """

@@ -7,6 +7,7 @@ import time
 
 import pytest
 from document_edits import summed
+from memory_checks import in_a_new_process, too_little_for_a_check
 from small_bundles import MODEL, write_inputs
 from typed_documents import read_back
 
@@ -194,15 +195,19 @@ def test_limits_of_a_check_hold(built, tmp_path):
     "limits",
     [
         CheckLimits(system=Limits(states=2)),
-        CheckLimits(system=Limits(memory_bytes=1 << 16)),
         CheckLimits(timeout_s=1e-3),
     ],
-    ids=["states", "memory", "time"],
+    ids=["states", "time"],
 )
 def test_a_check_whose_limits_are_too_small_says_nothing_against_the_bundle(built, limits, recompute):
     with pytest.raises(NoAnswerError, match="limit") as told:
         check_files("b", built.files, recompute=recompute, limits=limits)
     assert told.value.exit_code == 6
+
+
+@pytest.mark.parametrize("recompute", [False, True])
+def test_a_check_with_too_little_memory_says_nothing_against_the_bundle(built, recompute):
+    in_a_new_process(too_little_for_a_check, dict(built.files), recompute)
 
 
 def test_numbers_that_come_out_otherwise_within_the_limits_say_nothing_against_the_bundle(built, monkeypatch):

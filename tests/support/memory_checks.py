@@ -1,7 +1,9 @@
 """Limits of memory, tried in a process of its own: what a process holds moves while others' memory is given back."""
 
 import contextlib
+import multiprocessing
 import resource
+from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 import pytest
@@ -9,8 +11,16 @@ import pytest
 from verifier.base.budget import memory_left, memory_limit, share_of_memory
 from verifier.base.errors import InputError, NoAnswerError
 from verifier.base.files import read_bytes
+from verifier.evidence.bundle.check import CheckLimits, check_files
+from verifier.systems.settings import Limits
 
 MIB = 2**20
+
+
+def in_a_new_process(check, *given):
+    """What a process holds moves while other tests' memory is given back; a new one has nothing to give back."""
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        pool.submit(check, *given).result(timeout=100)
 
 
 def refused_beyond_the_limit():
@@ -75,3 +85,10 @@ def small_files_are_read_with_little_memory(path):
         assert read_bytes(path) == b"few"
     with memory_limit(64 * MIB), pytest.raises(InputError, match="the file has more than 1000 bytes"):
         read_bytes("/dev/zero", 1000)
+
+
+def too_little_for_a_check(files, recompute):
+    """In a process where no freed memory lies about that a check could do with."""
+    with pytest.raises(NoAnswerError, match="limit") as told:
+        check_files("b", files, recompute=recompute, limits=CheckLimits(system=Limits(memory_bytes=1 << 16)))
+    assert told.value.exit_code == 6

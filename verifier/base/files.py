@@ -64,7 +64,7 @@ def read_bytes(path: str | Path, largest: int = LARGEST_SOURCE) -> bytes:
         if size > largest:
             raise InputError(f"the file has {size} bytes; at most {largest} are read", place)
         with Path(path).open("rb") as stream:
-            raw = b"".join(_pieces(stream, size + 1, largest + 1))
+            raw = b"".join(_pieces(stream, size + 1, largest + 1))  # a device has no size, and a file may grow
         if len(raw) > largest:
             raise InputError(f"the file has more than {largest} bytes", place)
     except FileNotFoundError:
@@ -81,8 +81,7 @@ def read_bytes(path: str | Path, largest: int = LARGEST_SOURCE) -> bytes:
 
 
 def _pieces(stream: io.BufferedReader, expected: int, most: int) -> Iterator[bytes]:
-    """What a stream has, at most so many bytes. To ask for more than there is takes the memory for it all the same;
-    a device has no size to look at before, and a file may grow."""
+    """What a stream has, at most so many bytes: to ask for more than there is takes the memory for it as well."""
     while most > 0 and (piece := stream.read(min(expected, most))):
         yield piece
         most -= len(piece)

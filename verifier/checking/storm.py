@@ -114,7 +114,8 @@ class _Checker:
                 answer = self._answer(model, asked, environment, query, request["exact"])
                 yield {**answer, "lower": None, "upper": None} if request["direct"] else answer
         except self._failures as error:
-            yield {"error": f"{type(error).__name__}: {error}"}
+            name = "MemoryError" if "No memory" in str(error) else type(error).__name__  # so says who reads the file
+            yield {"error": f"{name}: {error}"}
 
     def _environment(self, exact: bool, direct: bool, precision: str) -> Any:
         if exact:
