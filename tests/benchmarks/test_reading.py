@@ -83,7 +83,7 @@ def test_nuscenes_results_take_at_most_twice_as_long_as_decoding(tmp_path):
 
     def read():
         document, data = load_json(path)
-        return result_rows(document, data, "results.json", index, poses, 1)
+        return result_rows(document, data, "results.json", index, poses)
 
     ours, peer = cpu_seconds(read, lambda: orjson.loads(raw))
     print(f"\nnuScenes, {40 * len(tokens)} boxes: {ours:.2f} s, {ours / peer:.2f} x orjson.loads")
