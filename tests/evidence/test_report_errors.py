@@ -153,7 +153,7 @@ FIRST = ("specs", 0, "requirements", 1)
         ("explain", (*BASIS, "conditional"), False, "/settings/confidence/bounds/conditional"),
         ("explain", ("explanations", 1, "verdict"), "satisfied", "/explanations/1/verdict"),
         ("require", ("answers", 0, "measured", "verdict"), "satisfied", "/answers/0/measured/verdict"),
-        ("rate", ("acceptance", "per_hour"), "9" * 400, "/acceptance"),
+        ("rate", ("acceptance", "per_hour"), "9" * 400, "/acceptance/per_hour"),
         ("explain", ("settings", "empty_columns"), None, "/settings"),
         ("explain", ("engines", "largest_difference"), "x", "/engines/largest_difference"),
         ("explain", ("explanations", 1, "point", "verdict"), "fine", "/explanations/1/point/verdict"),

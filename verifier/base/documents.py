@@ -41,6 +41,7 @@ from verifier.base.errors import InputError, Place, pointer_part, shown
 from verifier.base.numbers import Exact as Exact
 from verifier.base.numbers import FractionText as FractionText
 from verifier.base.numbers import NumberText as NumberText
+from verifier.base.numbers import Stated as Stated
 from verifier.base.numbers import fraction_of as fraction_of
 from verifier.base.numbers import fraction_text as fraction_text
 

@@ -259,6 +259,7 @@ class _Text:
 
 Exact = Annotated[Fraction, _Text("^-?[0-9]+(/[0-9]+)?$", fraction_of)]
 FractionText = Annotated[str, _Text("^[0-9]+(/[0-9]+)?$", _stated)]
+Stated = Annotated[Fraction, _Text("^[0-9]+(/[0-9]+)?$", lambda text: fraction_of(_stated(text)))]
 NumberText = Annotated[str, _Text(r"^-?[0-9]+(\.[0-9]+)?(/[0-9]+)?$", _stated)]
 """Exact: a decimal or a fraction."""
 

@@ -179,18 +179,8 @@ class SystemModel:
     @property
     def _of_state(self) -> dict[str, Any]:
         """What is over the state, by field; objects apart."""
-        names = (
-            "variables",
-            "world",
-            "labels",
-            "quantities",
-            "initial",
-            "terminal",
-            "admissible",
-            "rewards",
-            "weight",
-        )
-        return {name: getattr(self, name) for name in names}
+        parts = ("variables", "world", "labels", "quantities", "rewards")
+        return {name: getattr(self, name) for name in (*parts, "initial", "terminal", "admissible", "weight")}
 
     @property
     def decides(self) -> tuple[str, ...]:

@@ -25,16 +25,16 @@ from typing import Annotated, ClassVar, Literal
 from verifier.base.documents import (
     Condition,
     Count,
-    Exact,
     FractionText,
     InputFile,
     Limits,
     Magnitude,
     Share,
+    Stated,
     fraction_of,
 )
 from verifier.base.errors import LimitError
-from verifier.base.numbers import LARGEST_NUMBER, significant
+from verifier.base.numbers import significant
 from verifier.checking.verdicts import Basis, Reason, Verdict
 from verifier.evidence.rates.exposure import FREE, Exposure, RateSource, float_above, float_below
 from verifier.evidence.settings import Event
@@ -167,12 +167,12 @@ class RateTerm:
 class Acceptance:
     """At most so many events per hour, above 0, and who says so; empty where that is not said."""
 
-    per_hour: Exact
+    per_hour: Stated
     source: str
 
     def __post_init__(self) -> None:
-        if not 0 < self.per_hour <= LARGEST_NUMBER:
-            raise ValueError(f"expected a criterion above 0 and up to {LARGEST_NUMBER:g}")
+        if not self.per_hour > 0:
+            raise ValueError("expected a criterion above 0")
 
 
 @dataclass(frozen=True)
