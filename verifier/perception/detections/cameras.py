@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import InputError, Place, UsageError, shown
@@ -154,6 +153,8 @@ def _of_table(path: str | Path) -> tuple[Cameras, dict[str, int]]:
     pitch, roll, ahead = (table.columns.get(name, zero) for name in POSE)
     matrices = np.zeros((n, 3, 3))
     matrices[:, 0, 0], matrices[:, 1, 1], matrices[:, 0, 2], matrices[:, 1, 2], matrices[:, 2, 2] = fx, fy, cx, cy, 1
+    from scipy.spatial.transform import Rotation  # takes long to load
+
     turn = Rotation.from_euler("YX", np.column_stack([pitch, roll]), degrees=True).as_matrix()
     pose = Motion(turn @ EGO_FROM_CAMERA, np.column_stack([ahead, zero, height]))
     cameras = _checked(matrices, pose, zero, Place(str(path)))

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from verifier.base.arrays import Floats
 from verifier.base.errors import InputError, Place, shown
@@ -218,6 +217,8 @@ def _turn(numbers: list[float]) -> Floats:
 
 def _euler(sequence: str, angles: Sequence[float]) -> Floats:
     """(3, 3) the product of the turns about these axes, from left to right."""
+    from scipy.spatial.transform import Rotation  # takes long to load
+
     return np.asarray(Rotation.from_euler(sequence, angles).as_matrix(), dtype=np.float64)
 
 
